@@ -73,8 +73,8 @@ generate:
 generate-check:
     cargo xtask generate --check --cli {{ quote(program) }}
 
-# Tries the API from outside: a validator, a generated client, and a fuzzer with few examples. Asks
-# the program that the tests have built. Needs Python, and a network when it runs first.
+# Tries the API from outside: a validator, a linter, generated clients, and a fuzzer with few examples.
+# Asks the program that the tests have built. Needs Python and Node 24, and a network when it runs first.
 api-check *args:
     scripts/api-check --program {{ quote(program) }} --examples 25 {{ args }}
 
@@ -103,12 +103,12 @@ judge-check *args:
 goodeye-check *args:
     scripts/goodeye-check --program {{ quote(program) }} {{ args }}
 
-# The official suite of the Model Context Protocol, and the API with many examples, other ones each
-# time: an hour of requests. Needs npm and a Node that is not older than 22 as well.
+# The official suite of the Model Context Protocol, and the API with a second linter and with many
+# examples, other ones each time: an hour of requests. Needs npm and Node 24 as well.
 conformance *args:
     cargo build --package jurat --locked
     scripts/mcp-conformance --program {{ quote(program) }}
-    scripts/api-check --program {{ quote(program) }} --examples 300 --seconds 3600 --seed "$(date +%s)" {{ args }}
+    scripts/api-check --program {{ quote(program) }} --spectral --examples 300 --seconds 3600 --seed "$(date +%s)" {{ args }}
 
 # Builds the documentation of the code; a broken link is an error.
 doc:

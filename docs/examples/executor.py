@@ -118,8 +118,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-if __name__ == "__main__":
-    port, *model = sys.argv[1:] or ["8787"]
+def main(arguments):
+    port, *model = arguments or ["8787"]
     CAPABILITIES["model_id"] = (model or [CAPABILITIES["model_id"]])[0]
     server = ThreadingHTTPServer(("127.0.0.1", int(port)), Handler)
     print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
@@ -127,3 +127,7 @@ if __name__ == "__main__":
         server.serve_forever()
     except KeyboardInterrupt:
         pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

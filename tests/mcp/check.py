@@ -257,6 +257,9 @@ PEOPLE = [
     ("list_api_keys", {"limit": 5}, None),
     ("revoke_api_key", {"key_id": "tools {name}"}, None),
     ("get_usage", {}, None),
+    ("list_webhooks", {"limit": 5}, None),
+    ("list_webhook_deliveries", {"webhook_id": ABSENT}, "not_found"),
+    ("replay_webhook_delivery", {"delivery_id": ABSENT}, "not_found"),
 ]
 
 

@@ -1,8 +1,9 @@
 """Starts a server with three executors and tries its OpenAPI document from outside.
 
-1. openapi-spec-validator reads the document.
+1. openapi-spec-validator reads the document, and Redocly lints it; with --spectral Spectral does too.
 2. openapi-python-client makes a client of it, and client.py runs rounds with that client.
-3. Schemathesis sends requests made from it, good and bad ones, and checks the replies.
+3. openapi-typescript makes types of it, and client.ts runs a round with them.
+4. Schemathesis sends requests made from it, good and bad ones, and checks the replies.
 
 Everything happens in a folder of its own, so that requests that remove things harm nobody.
 """
@@ -60,7 +61,8 @@ class Process:
 def environment(folder):
     """Nothing of the caller's settings, and a place for files that go away."""
     path = f"{TOOLS}:{os.environ['PATH']}"
-    return {"PATH": path, "HOME": str(folder), "TMPDIR": str(folder)}
+    quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
+    return {"PATH": path, "HOME": str(folder), "TMPDIR": str(folder), **quiet}
 
 
 def run(command, folder):
@@ -90,6 +92,33 @@ def generated_client(url, key, folder):
         raise SystemExit("the generated client failed")
 
 
+def lint(folder, options):
+    """What linters have to say; redocly.yaml and spectral.yaml give the rules."""
+    document = folder / "openapi.json"
+    package = options.npm / "node_modules"
+    run([options.node, package / "@redocly/cli/bin/cli.js", "lint", document,
+         "--config", HERE / "redocly.yaml", "--format", "stylish"], folder)
+    if options.spectral:
+        run([options.node, package / "@stoplight/spectral-cli/dist/index.js", "lint", document,
+             "--ruleset", HERE / "spectral.yaml", "--fail-severity", "hint"], folder)
+
+
+def typescript_client(url, key, folder, options):
+    """Types in TypeScript that are made of the document, and a round that is run with them."""
+    # Node and the compiler look for packages beside the program.
+    client = folder / "typescript"
+    client.mkdir()
+    (client / "node_modules").symlink_to(options.npm / "node_modules")
+    (client / "package.json").write_text('{"type": "module"}')
+    for name in ["client.ts", "tsconfig.json"]:
+        shutil.copy(HERE / name, client)
+    package = client / "node_modules"
+    run([options.node, package / "openapi-typescript/bin/cli.js", folder / "openapi.json",
+         "--output", client / "schema.ts"], client)
+    run([options.node, package / "typescript/bin/tsc", "--project", client], client)
+    run([options.node, client / "client.ts", url, key], client)
+
+
 def fuzz(url, key, folder, options):
     """Requests that Schemathesis makes of the document; schemathesis.toml says what is checked."""
     # It looks for the hooks where it runs, and leaves files of its own there.
@@ -110,6 +139,9 @@ def main():
     parser.add_argument("--examples", type=int, default=10, help="requests per operation and phase")
     parser.add_argument("--seconds", type=int, help="how long Schemathesis may take")
     parser.add_argument("--seed", type=int, default=1, help="of Schemathesis")
+    parser.add_argument("--npm", type=pathlib.Path, required=True, help="where the npm packages are")
+    parser.add_argument("--node", default="node", help="Node 24 or newer")
+    parser.add_argument("--spectral", action="store_true", help="also lint with Spectral, which is slow")
     options = parser.parse_args()
     program = pathlib.Path(options.program).resolve()
 
@@ -130,7 +162,9 @@ def main():
             with urllib.request.urlopen(f"{server.url}/openapi.json", timeout=PATIENCE) as reply:
                 (folder / "openapi.json").write_bytes(reply.read())
             run([sys.executable, "-m", "openapi_spec_validator", folder / "openapi.json"], folder)
+            lint(folder, options)
             generated_client(server.url, key, folder)
+            typescript_client(server.url, key, folder, options)
             fuzz(server.url, key, folder, options)
             if server.child.poll() is not None:
                 raise SystemExit(f"the server ended:\n{server.log()}")

@@ -43,6 +43,7 @@ TOLD = {
     "db/idempotency.rs": "idempotency apart",
     "ops/keys.rs": "keys",
     "ops/ledger.rs": "ledger anonymous apart",
+    "ops/webhooks": "webhooks",
 }
 
 
@@ -60,6 +61,15 @@ def query(name, file, old, new):
 
 
 QUERIES = [
+    # Webhooks, whose ids are not unique in the store.
+    query("webhook: of anybody", "ops/webhooks.rs",
+          "\" from webhooks where account_id = $1 and id > $2", "\" from webhooks where $1 = $1 and id > $2"),
+    query("webhook: events of everybody", "ops/webhooks/announce.rs",
+          "pending from webhooks where webhooks.account_id = \",\n            $account,",
+          "pending from webhooks where '' <> \",\n            $account,"),
+    query("webhook: replayed by anybody", "ops/webhooks.rs",
+          "\" from webhook_deliveries where account_id = $1 and id = $2\"",
+          "\" from webhook_deliveries where $1 = $1 and id = $2\""),
     # Who reaches a workflow.
     query("workflow: without a grant", "ops/workflows/reach.rs",
           "where own.account_id = $1 and \",", "where $1 = $1 and \","),

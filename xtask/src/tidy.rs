@@ -8,6 +8,7 @@ mod logs;
 mod metadata;
 mod names;
 mod numbering;
+mod operations;
 mod prose;
 mod sources;
 
@@ -53,6 +54,7 @@ pub(crate) fn run(root: &Path) -> Result<CommandReport> {
     found.extend(prose::check(root, &files)?);
     found.extend(documents::check(root)?);
     found.extend(numbering::check(root)?);
+    found.extend(operations::check(root, &files)?);
 
     let mut lines: Vec<String> = found.iter().map(Violation::to_string).collect();
     if !found.is_empty() {

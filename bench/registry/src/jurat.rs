@@ -39,6 +39,7 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         judges: judges(judge),
         accounts: jurat_engine::AccountSettings::default(),
         profiles: jurat_engine::ConsensusProfiles::default(),
+        webhooks: jurat_engine::WebhookSettings::default(),
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

@@ -89,6 +89,7 @@ pub async fn node(store: Arc<Store>, front: FrontKind) -> Result<(Engine, ApiKey
         judges: JudgesConfig::default(),
         accounts: jurat_engine::AccountSettings::default(),
         profiles: jurat_engine::ConsensusProfiles::default(),
+        webhooks: jurat_engine::WebhookSettings::default(),
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

@@ -50,6 +50,7 @@ pub(crate) use crate::commands::{
         },
         measure_args::{AttackVerifierArgs, MeasureArgs, TestVerifierArgs},
     },
+    webhooks::args::{AddWebhookArgs, WebhookDeliveriesArgs, WebhooksCommand},
     workflows::args::{
         DeleteWorkflowArgs, DeleteWorkflowVersionArgs, GetWorkflowArgs, GrantWorkflowArgs,
         ListWorkflowsArgs, PublishWorkflowArgs, PutFileArgs, RemoveFileArgs,
@@ -205,6 +206,9 @@ pub(crate) enum CliCommand {
     /// List the events sent to executors, and send new ones
     #[command(subcommand)]
     AgentEvents(AgentEventsCommand),
+    /// Send the events of the account to its own addresses
+    #[command(subcommand)]
+    Webhooks(WebhooksCommand),
     /// Submit, follow and work on runs of several agents
     #[command(subcommand)]
     Run(AgentRunsCommand),

@@ -24,6 +24,7 @@ mod shared;
 pub(crate) mod tasks;
 pub(crate) mod templates;
 pub(crate) mod verifiers;
+pub(crate) mod webhooks;
 pub(crate) mod workflows;
 
 use clap::CommandFactory as _;
@@ -85,6 +86,7 @@ pub(crate) async fn run(context: &CommandContext, command: CliCommand) -> anyhow
         CliCommand::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         CliCommand::Task(command) => Box::pin(tasks::run(context, command)).await,
         CliCommand::AgentEvents(command) => Box::pin(agent_events::run(context, command)).await,
+        CliCommand::Webhooks(command) => Box::pin(webhooks::run(context, command)).await,
         CliCommand::Run(command) => Box::pin(agent_runs::run(context, command)).await,
         CliCommand::Knowledge(command) => Box::pin(knowledge::run(context, command)).await,
         CliCommand::Rounds(command) => Box::pin(rounds::run(context, command)).await,

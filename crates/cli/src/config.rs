@@ -1,6 +1,7 @@
 //! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
+mod webhooks;
 
 use std::{
     io::{IsTerminal as _, Write as _, stdout},
@@ -10,33 +11,39 @@ use std::{
 };
 
 use ipnet::IpNet;
-use jurat_core::task::agent_event::RetryTerms;
+use jurat_core::{id::AccountId, task::agent_event::RetryTerms};
 use jurat_engine::{
     AgentEventTerms, ConsensusProfiles, EngineLimits, Failpoints, JudgesConfig, RunWorkerSettings,
-    StorageTerms,
+    StorageTerms, WebhookSettings,
 };
-use jurat_server::InboundLimits;
+use jurat_server::{InboundLimits, PeerOptions};
 use jurat_store::StoreLocation;
-use jurat_wire::api::openai::profile::built_in;
+use jurat_wire::api::{
+    agent_registration::{AgentProfile, AgentRegistration},
+    openai::profile::built_in,
+};
 use parking_lot::Mutex;
 
 use crate::settings::{
-    AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
-    AGENT_EVENTS_KEEP_DAYS, AGENT_EVENTS_PENDING, AGENT_EVENTS_TIMEOUT_MS, ANONYMOUS_DAILY_CAP_USD,
-    ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS,
-    GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT,
-    MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MCP_TOOLS, MEMORY_MIB,
+    AGENT_DESCRIPTION, AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
+    AGENT_EVENTS_KEEP_DAYS, AGENT_EVENTS_PENDING, AGENT_EVENTS_TIMEOUT_MS, AGENT_IMAGE, AGENT_NAME,
+    AGENT_REGISTRATIONS, ANONYMOUS_DAILY_CAP_USD, ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS,
+    CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD, HEADER_TIMEOUT_MS,
+    IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, LOOPBACK_ACCOUNT, MAIL_FROM,
+    MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MCP_TOOLS, MEMORY_MIB,
     MEMORY_MIB_PER_ACCOUNT, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, PROBE_FRESH_MS, PUBLIC_URL,
     REGISTRATION, REQUESTS_PER_MINUTE_PER_ACCOUNT, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS,
     ROUNDS_PER_ACCOUNT, ROUNDS_PER_KEY, RUNS_AT_ONCE, RUNS_LEASE_MS, RUNS_OPEN_PER_ACCOUNT,
-    RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORAGE_EVENT_DAYS,
-    STORAGE_IDEMPOTENCY_DAYS, STORAGE_KEEP_REQUESTS, STORAGE_PAYLOAD_DAYS, STORAGE_QUOTA_MIB,
-    STORE, SettingOrigin, Settings, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES,
-    WRITE_TIMEOUT_MS,
+    RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SHIMS_REPLICAS, SMTP_URL, STATE_DIR,
+    STORAGE_EVENT_DAYS, STORAGE_IDEMPOTENCY_DAYS, STORAGE_KEEP_REQUESTS, STORAGE_PAYLOAD_DAYS,
+    STORAGE_QUOTA_MIB, STORE, SettingOrigin, Settings, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT,
+    TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
 const MIB: usize = 1024 * 1024;
+/// What the registration file says if the operator says nothing.
+const AGENT_ABOUT: &str = "Delegates jobs and judges claims with several independent executors.";
 
 /// The configuration that results from the settings.
 #[derive(Clone)]
@@ -63,6 +70,7 @@ pub(crate) struct CliConfig {
     /// The consensus profiles that chat clients select as models.
     pub(crate) profiles: ConsensusProfiles,
     pub(crate) accounts: AccountTerms,
+    pub(crate) webhooks: WebhookSettings,
     pub(crate) inbound: InboundLimits,
     /// Host names of the server.
     pub(crate) hosts: Vec<String>,
@@ -70,6 +78,8 @@ pub(crate) struct CliConfig {
     pub(crate) tools: Vec<String>,
     /// Proxies that are trusted to name the client of a request.
     pub(crate) trusted_proxies: Vec<IpNet>,
+    /// What is on for clients and registries of other systems.
+    pub(crate) peers: PeerOptions,
 }
 
 /// The terms for new accounts, and the settings for mail.
@@ -165,10 +175,12 @@ impl CliConfig {
             judges: judges::judges(&settings),
             profiles: built_in().with(settings.profiles().iter().map(|it| it.profile.clone())),
             accounts: account_terms(&settings),
+            webhooks: webhooks::webhooks(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             tools: tools(&settings),
             trusted_proxies: trusted_proxies(&settings),
+            peers: peers(&settings),
             settings,
         }
     }
@@ -226,6 +238,28 @@ fn inbound(settings: &Settings) -> InboundLimits {
 fn trusted_proxies(settings: &Settings) -> Vec<IpNet> {
     let given = settings.text(&TRUSTED_PROXIES).map(settings::listed).into_iter().flatten();
     given.filter_map(settings::range).collect()
+}
+
+/// The values have already been checked.
+fn peers(settings: &Settings) -> PeerOptions {
+    let text = |setting| settings.text(setting).map(str::to_owned);
+    let usual = PeerOptions::default();
+    let registrations =
+        settings.text(&AGENT_REGISTRATIONS).map(settings::listed).into_iter().flatten();
+    PeerOptions {
+        replicas: settings
+            .text(&SHIMS_REPLICAS)
+            .and_then(|count| count.parse().ok())
+            .unwrap_or(usual.replicas),
+        loopback_account: settings.text(&LOOPBACK_ACCOUNT).and_then(|id| AccountId::parse(id).ok()),
+        agent: text(&PUBLIC_URL).map(|url| AgentProfile {
+            url,
+            name: text(&AGENT_NAME).unwrap_or_default(),
+            description: text(&AGENT_DESCRIPTION).unwrap_or_else(|| AGENT_ABOUT.to_owned()),
+            image: text(&AGENT_IMAGE),
+            registrations: registrations.filter_map(AgentRegistration::parse).collect(),
+        }),
+    }
 }
 
 /// The configured host names, and the host of the listen address, which may be an IP address.
@@ -339,7 +373,9 @@ mod tests {
     fn the_defaults_of_the_table_are_those_of_the_code() {
         let config = CliConfig::new(Settings::defaults());
         assert_eq!(config.inbound, InboundLimits::default());
+        assert_eq!(config.peers, PeerOptions::default());
         assert_eq!(format!("{:?}", config.limits), format!("{:?}", EngineLimits::default()));
+        assert_eq!(config.webhooks.terms, WebhookSettings::default().terms);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use jurat_engine::{
     AccountSettings, ConsensusProfiles, Engine, EngineLimits, EngineParts, JudgesConfig,
-    SystemClock,
+    SystemClock, WebhookSettings,
 };
 use jurat_guard::{
     client::OutboundClient,
@@ -46,13 +46,20 @@ pub(crate) struct EngineSettings {
     pub(crate) judges: JudgesConfig,
     pub(crate) accounts: AccountSettings,
     pub(crate) profiles: ConsensusProfiles,
+    pub(crate) webhooks: WebhookSettings,
 }
 
 impl EngineSettings {
     pub(crate) fn of(config: &CliConfig) -> anyhow::Result<Self> {
         let (limits, judges) = (config.limits, config.judges.clone());
         let profiles = config.profiles.clone();
-        Ok(Self { limits, judges, accounts: accounts(config)?, profiles })
+        Ok(Self {
+            limits,
+            judges,
+            accounts: accounts(config)?,
+            profiles,
+            webhooks: config.webhooks.clone(),
+        })
     }
 }
 
@@ -61,7 +68,7 @@ pub(crate) async fn engine(
     store: &StoreLocation,
     settings: EngineSettings,
 ) -> anyhow::Result<Engine> {
-    let EngineSettings { limits, judges, accounts, profiles } = settings;
+    let EngineSettings { limits, judges, accounts, profiles, webhooks } = settings;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = EngineParts {
@@ -75,6 +82,7 @@ pub(crate) async fn engine(
         judges,
         accounts,
         profiles,
+        webhooks,
         failpoints: config::points(),
     };
     let engine = Engine::new(parts);

@@ -65,6 +65,10 @@ pub(crate) enum SettingKind {
     Models,
     /// Ranges of network addresses, separated by commas.
     Ranges,
+    /// The id of an account.
+    Account,
+    /// Entries of an agent in registries, separated by commas.
+    AgentRegistrations,
     Word(&'static [&'static str]),
     /// Some of these words, separated by commas.
     Words(&'static [&'static str]),

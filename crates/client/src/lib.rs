@@ -23,6 +23,7 @@ pub mod templates;
 mod transport;
 pub mod verifier_runs;
 pub mod verifiers;
+pub mod webhooks;
 pub mod workflows;
 
 pub use self::{

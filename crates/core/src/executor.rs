@@ -60,6 +60,12 @@ impl Capabilities {
         self.task_types.iter().any(|known| known == task_type || known == "*")
     }
 
+    /// Whether the executor declares a mode of a task type, as `factcheck:realtime`. A `*` does not
+    /// declare any: it says nothing about sources.
+    pub fn declares_mode(&self, task_type: &str, mode: &str) -> bool {
+        self.task_types.iter().any(|known| known.rsplit_once(':') == Some((task_type, mode)))
+    }
+
     /// Whether the executor has the profile.
     pub fn has_profile(&self, profile: &str) -> bool {
         self.profiles.iter().any(|known| known == profile || known == "*")

@@ -67,6 +67,44 @@ id!(
     /// A running server; every start has a new id.
     NodeId, "node"
 );
+id!(
+    /// A webhook: an address that receives the events of an account.
+    WebhookId, "whk"
+);
+
+/// The start of the milliseconds in the number of a round: the beginning of 2020.
+const NUMBERS_FROM_MS: u64 = 1_577_836_800_000;
+/// How many random bits the number of a round has.
+const NUMBER_BITS: u32 = 12;
+/// The first whole number that not every JSON reader keeps exact.
+const NUMBERS_END: u64 = 1 << 53;
+
+impl RoundId {
+    /// When the round was opened, in milliseconds since 1970; `None` for an id of another form.
+    pub fn millis(&self) -> Option<u64> {
+        self.ulid().map(|ulid| ulid.timestamp_ms())
+    }
+
+    /// A whole number for clients that know only numbers. It sorts by time, and two rounds of the
+    /// same millisecond rarely have the same one.
+    pub fn number(&self) -> Option<u64> {
+        let ulid = self.ulid()?;
+        let millis = ulid.timestamp_ms().checked_sub(NUMBERS_FROM_MS)?;
+        let random = u64::try_from(ulid.random() & ((1 << NUMBER_BITS) - 1)).ok()?;
+        let number = millis.checked_mul(1 << NUMBER_BITS)? | random;
+        (number < NUMBERS_END).then_some(number)
+    }
+
+    /// The millisecond in which the rounds with this number were opened.
+    pub fn opened_at(number: u64) -> Option<Timestamp> {
+        let millis = (number >> NUMBER_BITS) + NUMBERS_FROM_MS;
+        i64::try_from(millis).ok().filter(|_| number < NUMBERS_END).map(Timestamp::from_millis)
+    }
+
+    fn ulid(&self) -> Option<ulid::Ulid> {
+        ulid::Ulid::from_string(self.0.split_once('_')?.1).ok()
+    }
+}
 
 /// Builds a version 7 UUID from a time and random bits, for objects in the registry.
 pub fn uuid(at: Timestamp, bits: u128) -> String {
@@ -101,6 +139,21 @@ mod tests {
         let late = RoundId::new(Timestamp::from_millis(2_000), 0);
         assert!(early < late);
         assert_eq!(RoundId::parse(early.as_str()).unwrap(), early);
+    }
+
+    #[test]
+    fn the_number_of_a_round_sorts_by_time_and_leads_back_to_its_millisecond() {
+        let opened_at = Timestamp::from_millis(1_790_000_000_123);
+        let [first, last] = [0, u128::MAX].map(|bits| RoundId::new(opened_at, bits));
+        let later = RoundId::new(opened_at.plus_millis(1), 0).number().unwrap();
+        let [first, last] = [first, last].map(|id| id.number().unwrap());
+        assert!(first < last && last < later && later < NUMBERS_END);
+        assert_eq!(RoundId::opened_at(first), Some(opened_at));
+        assert_eq!(RoundId::opened_at(last), Some(opened_at));
+        assert_eq!(RoundId::opened_at(NUMBERS_END), None);
+        // An id that this program did not make has none.
+        assert_eq!(RoundId::parse("rnd_short").unwrap().number(), None);
+        assert_eq!(RoundId::new(Timestamp::from_millis(1_000), 0).number(), None);
     }
 
     #[test]

@@ -21,4 +21,5 @@ pub mod strict_json;
 pub mod task;
 pub mod time;
 pub mod verifier;
+pub mod webhook;
 pub mod workflow;

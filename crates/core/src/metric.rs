@@ -129,6 +129,10 @@ metrics! {
         "Undelivered events to executors, counted up to 100,000, read from the store within the last 10 seconds; every node reports the same value.";
     AGENT_EVENTS: Counter "jurat_agent_events" ["outcome"]
         "Events to executors that this node finished: `acked`, `completed`, `delivered`, `failed` or `expired`; with too many events waiting for the executor, `crowded` if a task's event was dropped and `refused` if a sent event was not accepted.";
+    WEBHOOK_DELIVERIES: Counter "jurat_webhook_deliveries" ["outcome"]
+        "Attempts to deliver webhooks that ended on this node: `delivered`, `retried` later, `failed` permanently, or `disabled` when the webhook was disabled with it.";
+    WEBHOOK_DELIVERIES_PENDING: Gauge "jurat_webhook_deliveries_pending" []
+        "Waiting webhook deliveries, counted up to 100,000, read from the store within the last 10 seconds; every node reports the same value.";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
         "Candidates that this node checked, by policy and verdict.";
     JUDGE_CALLS: Counter "jurat_judge_calls" ["provider", "outcome"]

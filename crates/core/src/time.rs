@@ -47,6 +47,15 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{:02}", day - first_day(year, month) + 1)
     }
 
+    /// The time in UTC to the millisecond, such as `2026-09-21T14:13:20.000Z`.
+    pub fn rfc3339(self) -> String {
+        let millis = self.millis().rem_euclid(DAY / 1_000);
+        let (seconds, millis) = (millis / 1_000, millis % 1_000);
+        let (minutes, seconds) = (seconds / 60, seconds % 60);
+        let (hours, minutes) = (minutes / 60, minutes % 60);
+        format!("{}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z", self.date())
+    }
+
     /// The start of the following day, in UTC.
     #[must_use]
     pub fn next_day(self) -> Self {

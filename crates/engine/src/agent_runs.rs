@@ -112,7 +112,7 @@ impl Engine {
         for step in view.run.steps.iter().filter(|it| it.status == StepStatus::Leased) {
             let task = view.run.task_id(&step.agent_id, step.attempt);
             // If this fails, the worker still notices that the run is cancelled.
-            if let Err(error) = self.task_cancel(caller, &task, Some(RUN_CANCELLED)).await {
+            if let Err(error) = self.task_cancel_unkeyed(caller, &task, Some(RUN_CANCELLED)).await {
                 tracing::debug!(error = %error, task.id = task, "the task of a step continues");
             }
         }

@@ -12,11 +12,13 @@ mod executors;
 mod idempotency;
 mod judges;
 pub mod node;
+mod outbox;
 mod pauses;
 mod rounds;
 pub mod tasks;
 pub mod trace;
 mod verifiers;
+mod webhooks;
 mod workflows;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -77,6 +79,7 @@ pub use crate::{
         MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunRecord, VerifierRunView,
         VerifierVersionList, VerifierView, VersionComparison,
     },
+    webhooks::{IssuedWebhook, WebhookSettings, WebhookTerms},
     workflows::{
         NewFilePatch, NewWorkflowGrant, Sharee, WorkflowHit, WorkflowSearch,
         instructions::{InstructionKind, InstructionPack, instructions_for},
@@ -100,6 +103,7 @@ use crate::{
     node::{capacity::SharedCapacity, pressure::Pressure},
     rounds::{credit_queue::CreditQueues, in_flight::RoundsInFlight},
     tasks::{Followers, TasksInFlight},
+    webhooks::WebhookSender,
 };
 
 /// Finds the value of a named secret, such as an environment variable.
@@ -118,6 +122,7 @@ pub struct EngineParts {
     pub accounts: AccountSettings,
     /// The consensus profiles that chat clients select as models.
     pub profiles: ConsensusProfiles,
+    pub webhooks: WebhookSettings,
     pub failpoints: Failpoints,
 }
 
@@ -231,6 +236,7 @@ struct EngineInner {
     agent_run_news: AgentRunNews,
     /// Signals that an agent event is due.
     agent_event_wake: Notify,
+    webhooks: WebhookSender,
     /// No round starts once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -280,6 +286,7 @@ impl Engine {
             task_followers: Followers::default(),
             agent_run_news: AgentRunNews::default(),
             agent_event_wake: Notify::new(),
+            webhooks: WebhookSender::new(parts.webhooks),
             stopping,
         };
         Self { inner: Arc::new(inner) }

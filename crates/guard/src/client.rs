@@ -33,6 +33,8 @@ const BUFFER_BYTES: usize = 64 * 1024;
 const SMALL_BYTES: usize = 64 * 1024;
 /// A large reply reserves this much up front, so that it is not copied while it grows.
 const LARGE_BYTES: usize = 2 * 1024 * 1024;
+/// How long the beginning of a reply may take once its status is known.
+const EXCERPT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Limits of every call. The deadline comes with the call itself.
 #[derive(Debug, Clone, Copy)]
@@ -193,17 +195,46 @@ where
         Ok(HttpStream { status: head.status, headers: head.headers, body, ends_at, limit, read: 0 })
     }
 
-    /// Sends a request and returns its reply before the body.
-    async fn open(&self, request: Request<Bytes>) -> Result<Response<Incoming>, CallError> {
+    /// Sends one request and reads the status and the beginning of the body, whatever the rest is.
+    /// A body that does not arrive within the time is cut short, too.
+    pub(crate) async fn send_for_status(
+        &self,
+        request: Request<Bytes>,
+        timeout: Duration,
+        excerpt_bytes: usize,
+    ) -> Result<(StatusCode, Bytes), CallError> {
+        let begun = tokio::time::timeout(timeout, self.begin(request)).await;
+        let (head, mut body) = begun.map_err(|_| CallError::Timeout)??.into_parts();
+        let mut excerpt = BytesMut::new();
+        let reading = async {
+            while excerpt.len() < excerpt_bytes
+                && let Ok(Some(data)) = chunk(&mut body).await
+            {
+                let left = excerpt_bytes.saturating_sub(excerpt.len());
+                excerpt.extend_from_slice(data.get(..left).unwrap_or(&data));
+            }
+        };
+        // The status is known, so a body that stays away changes nothing.
+        let _late = tokio::time::timeout(EXCERPT_WITHIN.min(timeout), reading).await;
+        Ok((head.status, excerpt.freeze()))
+    }
+
+    /// Sends a request and returns its reply before the body, whatever its status is.
+    async fn begin(&self, request: Request<Bytes>) -> Result<Response<Incoming>, CallError> {
         let mut request = request.map(Full::new);
         request.headers_mut().insert(header::USER_AGENT, USER_AGENT);
-        let response = self.pool.request(request).await.map_err(|error| {
+        self.pool.request(request).await.map_err(|error| {
             if error.is_connect() {
                 CallError::Unreachable(error)
             } else {
                 CallError::Disconnected(error.into())
             }
-        })?;
+        })
+    }
+
+    /// Sends a request and returns its reply before the body.
+    async fn open(&self, request: Request<Bytes>) -> Result<Response<Incoming>, CallError> {
+        let response = self.begin(request).await?;
         if response.status().is_redirection() {
             return Err(CallError::Redirect { host: host_of(response.headers()) });
         }

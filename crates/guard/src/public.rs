@@ -4,6 +4,7 @@ mod address;
 mod connector;
 mod document;
 mod image;
+mod post;
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -17,6 +18,7 @@ pub use self::{
     connector::{ResolveFuture, Resolver, SystemResolver},
     document::{DOCUMENT_BYTES, EvidenceFetch},
     image::FetchedImage,
+    post::{POST_EXCERPT_BYTES, PostError, PostReply},
 };
 use crate::client::{CallError, ClientLimits, OutboundClient};
 

@@ -3,6 +3,7 @@
 mod mcp;
 mod openapi;
 mod operation;
+mod peers;
 mod request;
 mod resources;
 mod router;
@@ -18,18 +19,29 @@ pub use crate::{
     mcp::sets::TOOL_SETS,
     openapi::openapi,
     operation::{RouteAccess, RouteInfo},
+    peers::PeerOptions,
     request::auth::PeerAddress,
     router::route_table,
     transport::inbound::{InboundLimits, ServerOptions},
 };
 use crate::{
     mcp::{AllowedHosts, ToolOffer},
+    router::RouterOptions,
     transport::accept::Connections,
 };
 
 /// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    router::router(engine, AllowedHosts::default(), ToolOffer::default())
+    router_with(engine, PeerOptions::default())
+}
+
+/// Every route of the server, with what the operator turned on for other systems.
+pub fn router_with(engine: Engine, peers: PeerOptions) -> Router {
+    router::router(
+        engine,
+        AllowedHosts::default(),
+        RouterOptions { peers, ..RouterOptions::default() },
+    )
 }
 
 /// Serves until `stop` resolves, then finishes the work in progress within limits.
@@ -41,9 +53,10 @@ pub async fn serve(
     front: ServerOptions,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let ServerOptions { inbound, hosts, trusted_proxies, tools } = front;
+    let ServerOptions { inbound, hosts, trusted_proxies, tools, peers } = front;
     let hosts = AllowedHosts::new(listener.local_addr()?.ip(), &hosts);
-    let router = router::router(engine.clone(), hosts, ToolOffer::new(&tools));
+    let options = RouterOptions { tools: ToolOffer::new(&tools), peers };
+    let router = router::router(engine.clone(), hosts, options);
     let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),

@@ -41,8 +41,11 @@ use serde_json::Value;
 
 use self::surface::McpSurface;
 pub(crate) use self::{
-    dispatch::InProcessRouter, hosts::AllowedHosts, progress::ProgressReporter,
-    request::ToolRequest, sets::ToolOffer,
+    dispatch::InProcessRouter,
+    hosts::AllowedHosts,
+    progress::ProgressReporter,
+    request::ToolRequest,
+    sets::{ToolOffer, ToolSet},
 };
 use crate::request::{
     decode::{self, BODY_LIMIT},
@@ -51,6 +54,7 @@ use crate::request::{
 
 /// Limit on a reply that the library writes itself, which is short.
 const LONGEST_TEXT: usize = 64 * 1024;
+const SESSION_ID: &str = "mcp-session-id";
 const BOTH_FORMS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// Answers one message.
@@ -86,8 +90,16 @@ pub(crate) async fn post(
     // The library requires a host, which a call within this process does not have.
     parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
     let request = Request::from_parts(parts, Full::new(bytes));
+    let is_for_peers = selection.has(ToolSet::Cortensor);
+    let session = format!("{:032x}", engine.clock().bits());
     let surface = McpSurface { engine, operations, selection };
-    let response = service(surface).handle(request).await.map(Body::new);
+    let mut response = service(surface).handle(request).await.map(Body::new);
+    if is_for_peers && message["method"] == "initialize" {
+        // Clients of the other system need one. It means nothing here and is not looked at.
+        if let Ok(id) = HeaderValue::from_str(&session) {
+            response.headers_mut().insert(SESSION_ID, id);
+        }
+    }
     if response.status().is_success() || is_json(&response) {
         return response;
     }

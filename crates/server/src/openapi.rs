@@ -9,7 +9,7 @@ use jurat_wire::{api::openai::error::ChatErrorReply, problem::ProblemBody};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{
     Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi,
-    OpenApiBuilder, Paths, RefOr, Schema,
+    OpenApiBuilder, Paths, RefOr, Schema, Server,
     security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     tag::TagBuilder,
 };
@@ -83,8 +83,13 @@ fn share_problems(document: &mut Value) {
         let is_problem = contents.is_some_and(|it| it.len() == 1 && it.contains_key(KIND));
         let codes = response["content"][KIND]["examples"].as_object();
         let Some(codes) = codes.filter(|_| is_problem) else { continue };
-        let codes: Vec<&str> = codes.keys().map(String::as_str).collect();
-        let name = format!("{status}-{}", codes.join("-"));
+        let codes = codes.keys().map(String::as_str);
+        let form = match response["content"][KIND]["schema"]["$ref"].as_str() {
+            Some(schema) if !schema.ends_with("/Problem") => schema.rsplit('/').next(),
+            _ => None,
+        };
+        let parts: Vec<&str> = form.into_iter().chain(codes).collect();
+        let name = format!("{status}-{}", parts.join("-"));
         if response["description"].as_str().is_some_and(|text| text.starts_with("- ")) {
             continue;
         }
@@ -105,6 +110,7 @@ fn document() -> OpenApi {
     let mut schemas = Vec::new();
     operation::add::<ProblemBody<'_>>(&mut schemas);
     operation::add::<ChatErrorReply<'_>>(&mut schemas);
+    schemas.push(problems::peer_schema());
     for operation in operations() {
         schemas.extend(operation.schemas.iter().cloned());
         let Some(method) = method(operation) else { continue };
@@ -127,6 +133,8 @@ fn document() -> OpenApi {
                 ))
                 .build(),
         )
+        // Addresses are those of the server that serves the document.
+        .servers(Some([Server::new("/")]))
         .tags(Some(tags))
         .paths(paths)
         .components(Some(components(schemas)))

@@ -46,6 +46,8 @@ pub enum RouteAccess {
 pub(crate) enum ErrorForm {
     /// `application/problem+json`.
     Problem,
+    /// A problem with the text in `error`, for prompt-oriented clients.
+    Peer,
     /// The error object of OpenAI's API.
     OpenAi,
 }
@@ -215,6 +217,12 @@ impl Operation {
     /// Marks an operation that begins rounds, or work that begins them.
     pub(crate) const fn begins_rounds(mut self) -> Self {
         self.begins_rounds = true;
+        self
+    }
+
+    /// Gives its problems the form of prompt-oriented clients.
+    pub(crate) const fn with_peer_problems(mut self) -> Self {
+        self.error_form = ErrorForm::Peer;
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agent_events;
+mod agent_registration;
 mod agent_runs;
 mod api_keys;
 mod chat;
@@ -18,6 +19,7 @@ mod logins;
 mod mcp;
 mod me;
 mod packs;
+mod peer;
 mod prune;
 mod rounds;
 mod sessions;
@@ -30,6 +32,7 @@ mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
 mod verify;
+mod webhooks;
 mod workflows;
 
 use std::sync::LazyLock;
@@ -45,6 +48,7 @@ pub(super) const AGENT_EVENTS: &str = "agent events";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
+pub(super) const WEBHOOKS: &str = "webhooks";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
 pub(super) const AGENT_RUNS: &str = "runs";
@@ -53,6 +57,7 @@ pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
 pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
+pub(super) const PEER_CLIENTS: &str = "prompts";
 pub(super) const OPERATIONS: &str = "operations";
 
 /// The groups of operations, with a description of each.
@@ -70,9 +75,11 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (TEMPLATES, "Publish workflows with their checks, and read, search and fork them."),
     (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
     (KEYS, "Create, list, rotate and revoke API keys."),
+    (WEBHOOKS, "Send the events of an account to its own addresses."),
     (CREDITS, "Show and grant credit, and suspend accounts."),
     (PEOPLE, "Manage handles, teams, shares and invitations."),
     (MODELS, "Call the operations as tools from models and agents."),
+    (PEER_CLIENTS, "Serve prompt-oriented clients of the Cortensor router."),
     (OPERATIONS, "Check the server, and read this document."),
 ];
 
@@ -97,6 +104,7 @@ pub(crate) fn operations() -> &'static [Operation] {
             shares::operations,
             invitations::operations,
             api_keys::operations,
+            webhooks::operations,
             accounts::operations,
             agent_events::operations,
             executors::operations,
@@ -107,6 +115,8 @@ pub(crate) fn operations() -> &'static [Operation] {
             prune::operations,
             doctor::operations,
             mcp::operations,
+            peer::operations,
+            agent_registration::operations,
             health::operations,
             docs::operations,
         ];

@@ -17,6 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::{
     mcp::{AllowedHosts, InProcessRouter, ToolOffer},
     operation::{ErrorForm, Operation, RouteAccess, RouteInfo},
+    peers::PeerOptions,
     request::{auth, encode, error_form, layers},
     resources::operations,
 };
@@ -34,7 +35,15 @@ pub fn route_table() -> Vec<RouteInfo> {
     routes.collect()
 }
 
-pub(crate) fn router(engine: Engine, hosts: AllowedHosts, tools: ToolOffer) -> Router {
+/// What the operator turned on.
+#[derive(Debug, Default)]
+pub(crate) struct RouterOptions {
+    pub(crate) tools: ToolOffer,
+    pub(crate) peers: PeerOptions,
+}
+
+pub(crate) fn router(engine: Engine, hosts: AllowedHosts, options: RouterOptions) -> Router {
+    let peers = Arc::new(options.peers);
     let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
     let mut inside = Router::new();
     for operation in operations() {
@@ -49,13 +58,17 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts, tools: ToolOffer) -> R
         }
         inside = inside.route(operation.path(), handler);
     }
-    let inside = inside.layer(CatchPanicLayer::custom(layers::caught)).with_state(engine.clone());
+    let inside = inside
+        .layer(Extension(Arc::clone(&peers)))
+        .layer(CatchPanicLayer::custom(layers::caught))
+        .with_state(engine.clone());
     guarded
         .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
         .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
         .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
         .layer(Extension(Arc::new(hosts)))
-        .layer(Extension(Arc::new(tools)))
+        .layer(Extension(Arc::new(options.tools)))
+        .layer(Extension(peers))
         .layer(Extension(InProcessRouter(inside)))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
@@ -126,6 +139,10 @@ mod tests {
             ("POST", "/api/v3/validate", true),
             ("POST", "/api/v4/delegate", true),
             ("POST", "/api/v2/delegate", true),
+            ("POST", "/api/v1/delegate", true),
+            ("POST", "/api/v1/completions/35", true),
+            ("POST", "/api/v2/chat/completions", true),
+            ("GET", "/api/v1/tasks/35", false),
             ("POST", "/verify", true),
             ("POST", "/v1/chat/completions", true),
             ("POST", "/v1/tasks", true),

@@ -86,6 +86,11 @@ pub use crate::{
             DeployRefusal, NewVerifierVersion, ReachedVersion, VerifierLookup, VerifierOps,
             VerifierQuery, VerifierRemoval, VerifierRemoveRefusal, VersionQuery,
         },
+        webhooks::{
+            TakenWebhookDelivery, TooManyWebhooks, WebhookAdd, WebhookEffect, WebhookKey,
+            WebhookNoted, WebhookOps, WebhookOutcome, WebhookPruning, WebhookReplay,
+            WebhookRotation, WebhookSend, WebhookSendRefusal, WebhookTake, WebhookUpdate,
+        },
         workflows::{
             FilesPatch, GrantRevocation, NameMatch, OwnershipChange, SaveTarget, WorkflowChange,
             WorkflowFileSet, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,

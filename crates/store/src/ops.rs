@@ -28,4 +28,5 @@ pub(crate) mod templates;
 pub(crate) mod verdicts;
 pub(crate) mod verifier_runs;
 pub(crate) mod verifiers;
+pub(crate) mod webhooks;
 pub(crate) mod workflows;

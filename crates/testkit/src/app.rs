@@ -25,7 +25,7 @@ use jurat_core::{
 };
 use jurat_engine::{
     AccountSettings, Clock, ConsensusProfiles, Engine, EngineLimits, EngineParts, Failpoints,
-    JudgesConfig, NodeSigningKey, SoleNode,
+    JudgesConfig, NodeSigningKey, SoleNode, WebhookSettings,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
@@ -126,6 +126,25 @@ pub struct TestCaller<'a> {
     address: Option<IpAddr>,
 }
 
+/// The settings in which test applications differ.
+struct AppSettings {
+    judges: JudgesConfig,
+    profiles: ConsensusProfiles,
+    webhooks: WebhookSettings,
+    points: Failpoints,
+}
+
+impl Default for AppSettings {
+    fn default() -> Self {
+        Self {
+            judges: JudgesConfig::default(),
+            profiles: built_in(),
+            webhooks: WebhookSettings::default(),
+            points: Failpoints::default(),
+        }
+    }
+}
+
 impl TestApp {
     /// On an embedded store in memory.
     pub async fn new() -> Self {
@@ -145,6 +164,17 @@ impl TestApp {
         Self::made_of(store, limits, JudgesConfig::default()).await
     }
 
+    /// With these settings for webhooks, on an embedded store in memory.
+    pub async fn with_webhooks(webhooks: WebhookSettings) -> Self {
+        Self::sending(jurat_store::open(&StoreLocation::Memory).await.unwrap(), webhooks).await
+    }
+
+    /// With these settings for webhooks.
+    pub async fn sending(store: Arc<Store>, webhooks: WebhookSettings) -> Self {
+        let settings = AppSettings { webhooks, ..AppSettings::default() };
+        Self::assembled(store, EngineLimits::default(), settings).await
+    }
+
     /// With judges, on an embedded store in memory.
     pub async fn with_judges(judges: JudgesConfig) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
@@ -154,28 +184,23 @@ impl TestApp {
     /// With actions at named fail points, on an embedded store in memory.
     pub async fn with_points(points: Failpoints) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        let (judges, profiles) = (JudgesConfig::default(), built_in());
-        Self::assembled(store, EngineLimits::default(), (judges, profiles), points).await
+        let settings = AppSettings { points, ..AppSettings::default() };
+        Self::assembled(store, EngineLimits::default(), settings).await
     }
 
     /// With consensus profiles of an operator, on an embedded store in memory.
     pub async fn with_profiles(profiles: ConsensusProfiles) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        let settings = (JudgesConfig::default(), profiles);
-        Self::assembled(store, EngineLimits::default(), settings, Failpoints::default()).await
+        let settings = AppSettings { profiles, ..AppSettings::default() };
+        Self::assembled(store, EngineLimits::default(), settings).await
     }
 
     pub async fn made_of(store: Arc<Store>, limits: EngineLimits, judges: JudgesConfig) -> Self {
-        let settings = (judges, built_in());
-        Self::assembled(store, limits, settings, Failpoints::default()).await
+        Self::assembled(store, limits, AppSettings { judges, ..AppSettings::default() }).await
     }
 
-    async fn assembled(
-        store: Arc<Store>,
-        limits: EngineLimits,
-        (judges, profiles): (JudgesConfig, ConsensusProfiles),
-        points: Failpoints,
-    ) -> Self {
+    async fn assembled(store: Arc<Store>, limits: EngineLimits, settings: AppSettings) -> Self {
+        let AppSettings { judges, profiles, webhooks, points } = settings;
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
             ("JURAT_TEST_TOKEN", "a-token-for-tests".to_owned()),
@@ -200,10 +225,18 @@ impl TestApp {
                 grant_micros: 0,
                 public_url: None,
             },
+            webhooks,
         });
         engine.key_ensure_admin(&admin_key()).await.unwrap();
         let router = jurat_server::router(engine.clone());
         Self { engine, clock, store, outbox, router }
+    }
+
+    /// The same application with these settings for other systems.
+    #[must_use]
+    pub fn with_peers(self, peers: jurat_server::PeerOptions) -> Self {
+        let router = jurat_server::router_with(self.engine.clone(), peers);
+        Self { router, ..self }
     }
 
     /// Starts the background work of a node.

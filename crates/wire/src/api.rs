@@ -1,6 +1,7 @@
 //! The HTTP API: requests decoded into domain types, domain types encoded into replies.
 
 pub mod agent_events;
+pub mod agent_registration;
 pub mod agent_runs;
 pub mod consensus_reply;
 pub mod consensus_request;
@@ -16,6 +17,7 @@ pub mod logins;
 pub mod mcp;
 pub mod openai;
 pub mod packs;
+pub mod peer;
 pub mod people;
 pub mod policy_request;
 pub mod prune;
@@ -31,4 +33,5 @@ pub mod verifier_runs;
 pub mod verifier_tests;
 pub mod verifiers;
 pub mod verify;
+pub mod webhooks;
 pub mod workflows;

@@ -32,6 +32,7 @@ const PROBLEM: &str = "<!-- fields of Problem -->\n";
 /// The guides of each family of operations.
 const GUIDES: &[(&str, &[&str])] = &[
     ("consensus", &["consensus", "policies"]),
+    ("chat", &["openai"]),
     ("rounds", &["consensus"]),
     ("tasks", &["tasks"]),
     ("executors", &["executors", "sessions"]),
@@ -43,9 +44,13 @@ const GUIDES: &[(&str, &[&str])] = &[
     ("templates", &["templates"]),
     ("instructions", &["workflows"]),
     ("keys", &["keys"]),
+    ("webhooks", &["webhooks"]),
+    ("payments", &["x402"]),
+    ("agents", &["a2a"]),
     ("credits", &["credits"]),
     ("people", &["accounts"]),
     ("models", &["mcp"]),
+    ("prompts", &["shims"]),
     ("operations", &["operating", "observability"]),
 ];
 

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Run a server",
         &["serve", "executors", "sessions", "runtime", "backup", "restore", "prune", "node"],
     ),
-    ("Accounts", &["auth", "me", "whoami", "keys", "usage", "admin"]),
+    ("Accounts", &["auth", "me", "whoami", "keys", "webhooks", "usage", "admin"]),
     ("Tools", &["demo", "doctor", "config", "mcp", "openapi", "completions", "help"]),
 ];
 

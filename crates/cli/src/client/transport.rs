@@ -70,6 +70,7 @@ impl ServerTransport {
         if let Self::InProcess(it) = self {
             it.engine.drive_tasks();
             it.engine.deliver_agent_events();
+            it.engine.deliver_webhooks();
             it.engine.spawn_run_worker(RunWorkerSettings::of_a_node(CONCURRENT_STEPS));
         }
     }
@@ -78,6 +79,7 @@ impl ServerTransport {
         if let Self::InProcess(it) = self {
             it.engine.drive_tasks();
             it.engine.deliver_agent_events();
+            it.engine.deliver_webhooks();
         }
     }
 

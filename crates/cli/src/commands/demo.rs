@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use console::Style;
 use jurat_client::{executors, rounds as api_rounds};
-use jurat_engine::{AccountSettings, EngineLimits, JudgesConfig, SoleNode};
+use jurat_engine::{AccountSettings, EngineLimits, JudgesConfig, SoleNode, WebhookSettings};
 use jurat_runtime::{
     ExecutorOptions,
     engines::{EchoExecutor, EchoMode},
@@ -72,6 +72,7 @@ async fn play(
         judges: JudgesConfig::default(),
         accounts: AccountSettings::default(),
         profiles: built_in(),
+        webhooks: WebhookSettings::default(),
     };
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     engine.start(SoleNode::Yes).await?;

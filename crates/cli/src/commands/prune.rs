@@ -21,6 +21,7 @@ pub(super) async fn run(context: &CommandContext, args: &PruneArgs) -> anyhow::R
             ("tasks (events)", said(&pruned.tasks)),
             ("runs (events)", said(&pruned.runs)),
             ("agent events", said(&pruned.agent_events)),
+            ("webhook deliveries", said(&pruned.webhook_deliveries)),
         ])
     })?;
     if args.dry_run {

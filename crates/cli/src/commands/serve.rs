@@ -55,6 +55,7 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
         node::new_admin(&state, &engine).await?;
     }
     begin(&engine, &store, config.runs.clone()).await?;
+    announce_loopback(&engine, config).await?;
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
@@ -90,12 +91,24 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
     Ok(0)
 }
 
+/// Says in the log that programs on this machine need no key, or that their account is missing.
+async fn announce_loopback(engine: &Engine, config: &CliConfig) -> anyhow::Result<()> {
+    let Some(account) = &config.peers.loopback_account else { return Ok(()) };
+    if engine.admit_loopback(account).await?.is_some() {
+        tracing::warn!(account.id = %account, "programs on this machine need no key: `auth.loopback_account` is set");
+    } else {
+        tracing::warn!(account.id = %account, "`auth.loopback_account` names an account that does not exist; everybody needs a key");
+    }
+    Ok(())
+}
+
 fn front(config: &CliConfig) -> ServerOptions {
     ServerOptions {
         inbound: config.inbound,
         hosts: config.hosts.clone(),
         tools: config.tools.clone(),
         trusted_proxies: config.trusted_proxies.clone(),
+        peers: config.peers.clone(),
     }
 }
 

@@ -153,6 +153,8 @@ pub(super) fn typed(name: &str, kind: SettingKind, given: &DeValue<'_>) -> Resul
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
+        | SettingKind::Account
+        | SettingKind::AgentRegistrations
         | SettingKind::Word(_)
         | SettingKind::Words(_) => given.as_str().map(str::to_owned),
     };

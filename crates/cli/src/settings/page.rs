@@ -42,6 +42,8 @@ fn literal(setting: &Setting) -> String {
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
+        | SettingKind::Account
+        | SettingKind::AgentRegistrations
         | SettingKind::Word(_)
         | SettingKind::Words(_) => format!("\"{value}\""),
     }

@@ -150,7 +150,7 @@ pub(super) fn read(
         match profile::read(name, &Value::Object(json_table(section))) {
             Ok(profile) => profiles.push(ProfileLine { profile, line: line_of(at) }),
             Err(found) => {
-                faults.extend(found.into_iter().map(|fault| placed(name, at, section, &fault)))
+                faults.extend(found.into_iter().map(|fault| placed(name, at, section, &fault)));
             }
         }
     }

@@ -224,6 +224,41 @@ settings! {
         .about("Days until an event with a final delivery state is deleted, counted from its creation.")
         .default("30").example("7");
 
+    WEBHOOKS_TIMEOUT_MS =
+        Setting::new("webhooks.timeout_ms", "JURAT_WEBHOOKS_TIMEOUT_MS", count(100, 60_000))
+        .about("Timeout for a webhook to answer, in milliseconds.")
+        .default("15000").example("30000");
+
+    WEBHOOKS_PER_ACCOUNT =
+        Setting::new("webhooks.per_account", "JURAT_WEBHOOKS_PER_ACCOUNT", count(1, 1_000))
+        .about("Maximum number of webhooks per account.")
+        .default("10").example("50");
+
+    WEBHOOKS_DELIVERIES_PER_MINUTE = Setting::new(
+        "webhooks.deliveries_per_minute",
+        "JURAT_WEBHOOKS_DELIVERIES_PER_MINUTE",
+        count(1, 1_000_000),
+    )
+        .about("Maximum number of deliveries per minute, account and node; more wait.")
+        .default("600").example("6000");
+
+    WEBHOOKS_DISABLE_AFTER_HOURS = Setting::new(
+        "webhooks.disable_after_hours",
+        "JURAT_WEBHOOKS_DISABLE_AFTER_HOURS",
+        count(1, 8_760),
+    )
+        .about("Hours that a webhook may fail before it is disabled.")
+        .default("120").example("24");
+
+    WEBHOOKS_KEEP_DAYS =
+        Setting::new("webhooks.keep_days", "JURAT_WEBHOOKS_KEEP_DAYS", count(1, 3_650))
+        .about("Days until a delivery that has ended is deleted, counted from its creation.")
+        .default("30").example("7");
+
+    WEBHOOKS_ALLOW = Setting::new("webhooks.allow", "JURAT_WEBHOOKS_ALLOW", SettingKind::Ranges)
+        .about("Private address ranges that webhooks may be sent to, also without TLS, separated by commas; without it, only public addresses.")
+        .example("10.20.0.0/16");
+
     MAX_CONNECTIONS = Setting::new(
         "inbound.max_connections",
         "JURAT_INBOUND_MAX_CONNECTIONS",
@@ -298,6 +333,40 @@ settings! {
         Setting::new("mcp.tools", "JURAT_MCP_TOOLS", SettingKind::Words(&jurat_server::TOOL_SETS))
         .about("Sets of tools that Model Context Protocol clients can use, separated by commas; without it, all of them, and those of `cortensor` only for clients that name it.")
         .example("consensus,verifiers");
+
+    LOOPBACK_ACCOUNT =
+        Setting::new("auth.loopback_account", "JURAT_AUTH_LOOPBACK_ACCOUNT", SettingKind::Account)
+        .about("Account of programs on this machine that send no key; they may start and read its rounds. Requests through proxies and from browsers always need a key. Without it, everybody does.")
+        .example("acct_admin");
+
+    SHIMS_REPLICAS = Setting::new(
+        "shims.replicas",
+        "JURAT_SHIMS_REPLICAS",
+        SettingKind::Word(&["1", "3", "5"]),
+    )
+        .about("Number of replicas of requests to `/api/v1/delegate`, `/api/v1/validate` and `/api/v1/factcheck` that do not ask for one; fewer if fewer sessions can answer.")
+        .default("3").example("5");
+
+    AGENT_NAME = Setting::new("erc8004.name", "JURAT_ERC8004_NAME", SettingKind::Text)
+        .about("Name in `/.well-known/agent-registration.json`, which exists if `accounts.public_url` is set.")
+        .default("Jurat").example("Example Jurat");
+
+    AGENT_DESCRIPTION =
+        Setting::new("erc8004.description", "JURAT_ERC8004_DESCRIPTION", SettingKind::Text)
+        .about("Description in `/.well-known/agent-registration.json`; without it, a sentence about Jurat.")
+        .example("Judges claims for Example.");
+
+    AGENT_IMAGE = Setting::new("erc8004.image", "JURAT_ERC8004_IMAGE", SettingKind::Url)
+        .about("URL of the image in `/.well-known/agent-registration.json`; without it, there is none.")
+        .example("https://jurat.example.com/agent.png");
+
+    AGENT_REGISTRATIONS = Setting::new(
+        "erc8004.registrations",
+        "JURAT_ERC8004_REGISTRATIONS",
+        SettingKind::AgentRegistrations,
+    )
+        .about("Entries of the agent in registries, as number@namespace:chain:address, separated by commas.")
+        .example("22@eip155:1:0x8004a6090Cd10A7288092483047B097295Fb8847");
 
     DEFAULT_MODEL =
         Setting::new("judges.default_model", "JURAT_JUDGES_DEFAULT_MODEL", SettingKind::Model)

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
-use jurat_core::{account::ledger, verifier::ModelRef};
+use jurat_core::{account::ledger, id::AccountId, verifier::ModelRef};
+use jurat_wire::api::agent_registration::AgentRegistration;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
@@ -36,6 +37,10 @@ pub(super) fn expected(kind: SettingKind) -> String {
             "judges like `openai/gpt-5.4-mini`, at most 15, separated by commas".to_owned()
         }
         SettingKind::Ranges => "address ranges like 10.0.0.0/8, separated by commas".to_owned(),
+        SettingKind::Account => "the id of an account, like acct_admin".to_owned(),
+        SettingKind::AgentRegistrations => {
+            "registrations like 22@eip155:1:0x8004, separated by commas".to_owned()
+        }
         SettingKind::Word(words) => one_of(words),
         SettingKind::Words(words) => format!("some of {}, separated by commas", one_of(words)),
         SettingKind::Amount => "an amount like 0.10, with up to six decimal places".to_owned(),
@@ -77,6 +82,12 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         SettingKind::Model if is_model(text) => Ok(text.to_owned()),
         SettingKind::Models if is_panel(text) => Ok(joined(text)),
         SettingKind::Ranges if listed(text).all(|range| self::range(range).is_some()) => Ok(joined(text)),
+        SettingKind::Account if AccountId::parse(text).is_ok() => Ok(text.to_owned()),
+        SettingKind::AgentRegistrations
+            if listed(text).all(|it| AgentRegistration::parse(it).is_some()) =>
+        {
+            Ok(joined(text))
+        }
         SettingKind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
         SettingKind::Words(words) if listed(text).all(|word| words.contains(&word)) => {
             Ok(joined(text))
@@ -96,6 +107,8 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
+        | SettingKind::Account
+        | SettingKind::AgentRegistrations
         | SettingKind::Word(_)
         | SettingKind::Words(_)
         | SettingKind::Amount

@@ -33,4 +33,5 @@ mod terminal;
 mod verifier_life;
 mod verifiers;
 mod watch;
+mod webhooks;
 mod workflows;

@@ -1,6 +1,10 @@
 //! Settings by file, environment and flags, and the commands that show them.
 
-use std::{fs, io::Read as _, net::TcpStream};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
 
 use serde_json::{Value, json};
 
@@ -192,6 +196,52 @@ fn the_configured_limit_of_rounds_applies() {
     asking.wait_for(" in round ");
     let ran = home.run(&["validate", "--claim", "1 = 1", "--session", "sleeper", "--json"]);
     assert_eq!(ran.json()["code"], "overloaded", "{}", ran.err);
+}
+
+/// The reply to a request without a key.
+fn keyless(url: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+#[test]
+fn the_settings_for_other_systems_apply() {
+    let home = with_file(
+        "[auth]\nloopback_account = \"acct_admin\"\n[accounts]\npublic_url = \"https://jurat.example.com\"\n\
+         [erc8004]\nname = \"Example\"\nregistrations = \"22@eip155:1:0x8004\"\n",
+    );
+    let server = home.serve();
+    assert!(keyless(&server.url, "/api/v1/status").starts_with("HTTP/1.1 200 "));
+    let file = keyless(&server.url, "/.well-known/agent-registration.json");
+    assert!(file.contains("\"agentId\":22") && file.contains("\"name\":\"Example\""), "{file}");
+    let doctor = home.run(&["doctor"]).ok().out;
+    assert!(doctor.contains("need no key and act for `acct_admin`"), "{doctor}");
+    let log = server.everything();
+    assert!(log.contains("programs on this machine need no key"), "{log}");
+
+    let plain = Home::new();
+    let server = plain.serve();
+    assert!(keyless(&server.url, "/api/v1/status").starts_with("HTTP/1.1 401 "));
+    let file = keyless(&server.url, "/.well-known/agent-registration.json");
+    assert!(file.starts_with("HTTP/1.1 404 "), "{file}");
+    assert!(!plain.run(&["doctor"]).ok().out.contains("need no key"));
+}
+
+#[test]
+fn a_wrong_account_or_registration_is_refused_by_name() {
+    for (file, named) in [
+        ("[auth]\nloopback_account = \"admin\"\n", "auth.loopback_account"),
+        ("[erc8004]\nregistrations = \"22\"\n", "erc8004.registrations"),
+        ("[shims]\nreplicas = \"2\"\n", "shims.replicas"),
+    ] {
+        let ran = with_file(file).run(&["config", "check"]);
+        assert_ne!(ran.code, 0, "{file}");
+        assert!(ran.err.contains(named) || ran.out.contains(named), "{}{}", ran.out, ran.err);
+    }
 }
 
 #[test]

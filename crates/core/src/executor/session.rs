@@ -5,7 +5,7 @@ use std::{
     str::FromStr,
 };
 
-use super::Executor;
+use super::{Capabilities, Executor};
 use crate::{round::consensus::reliability_prior, time::Timestamp};
 
 /// The session through which the node itself decides, under policies that need no judge. Registered
@@ -70,6 +70,14 @@ impl Session {
             .or_else(|| self.task_types.get("*"))
             .map_or(wanted, String::as_str)
     }
+}
+
+/// A session, and whether its executor can be asked now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionStanding {
+    pub session: Session,
+    /// The capabilities of its executor, or why it cannot be asked.
+    pub standing: Result<Capabilities, String>,
 }
 
 /// The quality that a job asks for and a session offers.

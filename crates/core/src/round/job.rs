@@ -205,6 +205,18 @@ impl JobWork {
             Self::Factcheck { .. } => Some("factcheck"),
         }
     }
+
+    /// The mode that an executor must declare for its task type, if the usual one is not enough.
+    pub const fn mode(&self) -> Option<&'static str> {
+        match self {
+            Self::Factcheck { mode: FactcheckMode::Realtime, .. } => {
+                Some(FactcheckMode::Realtime.as_str())
+            }
+            Self::Factcheck { mode: FactcheckMode::Standard, .. }
+            | Self::Delegate { .. }
+            | Self::Validate { .. } => None,
+        }
+    }
 }
 
 /// Declares an enum with one fixed name for each variant, the same in JSON, in the store and in

@@ -143,7 +143,7 @@ pub fn select(
     if !is_majority || able.len() + failed.len() < want {
         return Err(SelectError::Unavailable { have: able.len(), want, problems });
     }
-    let mut asked = spread(eligible, &able, able.len(), seed);
+    let mut asked = spread(job, eligible, &able, seed);
     let mut spares = asked.split_off(want.min(asked.len()));
     spares.truncate(job.terms.spares.map_or(want, usize::from));
     if is_routed {
@@ -254,20 +254,39 @@ fn obstacle(job: &Job, entry: &EligibleSession<'_>) -> Option<String> {
     None
 }
 
-/// Repeatedly takes the session that shares least with those already taken.
-fn spread(eligible: &[EligibleSession<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usize> {
+/// Why a session that takes the job cannot decide it: its executor does not declare the mode. Such a
+/// session abstains without being asked.
+pub fn missing_mode(job: &Job, entry: &EligibleSession<'_>) -> Option<String> {
+    let (mode, task_type) = (job.work.mode()?, job.work.task_type()?);
+    let task_type = entry.session.task_type(task_type);
+    let capabilities = entry.standing.as_ref().ok()?;
+    if capabilities.declares_mode(task_type, mode) {
+        return None;
+    }
+    Some(format!(
+        "executor `{}` does not declare the mode `{mode}`; an executor that does lists `{task_type}:{mode}` in its task types",
+        entry.session.executor
+    ))
+}
+
+/// Repeatedly takes the session that shares least with those already taken. Those that would
+/// abstain come last.
+fn spread(job: &Job, eligible: &[EligibleSession<'_>], able: &[usize], seed: u64) -> Vec<usize> {
     let keys: Vec<Independence> =
         able.iter().map(|index| eligible[*index].independence()).collect();
     let draws: Vec<String> = able
         .iter()
         .map(|index| sha256_hex(format!("{seed}|{}", eligible[*index].session.id).as_bytes()))
         .collect();
+    let abstains: Vec<bool> =
+        able.iter().map(|index| missing_mode(job, &eligible[*index]).is_some()).collect();
     let mut taken: Vec<usize> = Vec::new();
-    while taken.len() < want {
+    while taken.len() < able.len() {
         let next = (0..able.len()).filter(|slot| !taken.contains(slot)).min_by(|left, right| {
             let taken: Vec<&Independence> = taken.iter().map(|slot| &keys[*slot]).collect();
-            shared(&keys[*left], &taken)
-                .cmp(&shared(&keys[*right], &taken))
+            abstains[*left]
+                .cmp(&abstains[*right])
+                .then_with(|| shared(&keys[*left], &taken).cmp(&shared(&keys[*right], &taken)))
                 .then_with(|| {
                     worth(&eligible[able[*right]]).total_cmp(&worth(&eligible[able[*left]]))
                 })

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// The address of an account; any other text is an address itself.
-    async fn mail_address(&self, to: &str) -> Result<Option<String>, EngineError> {
+    pub(crate) async fn mail_address(&self, to: &str) -> Result<Option<String>, EngineError> {
         let Ok(account) = AccountId::parse(to) else { return Ok(Some(to.to_owned())) };
         let (name, now) = (AccountName::Id(account), self.inner.clock.now());
         let people = self.inner.store.people();

@@ -213,6 +213,7 @@ impl Engine {
     pub(crate) async fn prune_stored(&self) -> Result<PruneReport, EngineError> {
         let mut report = self.prune_accounts(false).await?;
         report.pruned.agent_events = self.prune_agent_events().await?;
+        report.pruned.webhook_deliveries = self.prune_webhook_deliveries().await?;
         Ok(report)
     }
 
@@ -263,8 +264,8 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let storage = self.inner.store.storage();
         let found = storage.prunable(behalf, &self.prune_order(account, 1)).await?;
-        // Agent events have a pruning operation of their own.
-        if 0 < (PruneCounts { agent_events: 0, ..found }).most() {
+        // Agent events and webhook deliveries have pruning operations of their own.
+        if 0 < (PruneCounts { agent_events: 0, webhook_deliveries: 0, ..found }).most() {
             return Ok(true);
         }
         let StorageUsage { parts, .. } = storage.bytes(behalf, account).await?;
@@ -284,6 +285,7 @@ impl Engine {
             texts_before: before(terms.texts),
             events_before: before(terms.events),
             agent_events_before: before(self.inner.limits.agent_events.keep),
+            deliveries_before: before(self.inner.webhooks.terms().keep),
             limit,
         }
     }

@@ -1,137 +1,81 @@
-//! Delivers due agent events, a limited number at a time.
+//! Delivers due agent events: the outbox of messages to executors.
 
 use std::time::Duration;
 
-use futures::{FutureExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::{
-    key_counts::KeyCounts,
     task::agent_event::{AgentEventRecord, AttemptTimes, Delivery, after_attempt},
     time::Timestamp,
 };
 use jurat_store::{AgentEventOutcome, AgentEventTake, Behalf, StoreError, WriteOutcome};
 use serde_json::json;
+use tokio::sync::Notify;
 
 use super::decision::DecisionEffect;
 use crate::{
     Engine,
-    due_loop::{DueLoop, DueWork},
+    outbox::{MessageOutbox, OutboxTake},
 };
 
-/// How many deliveries run concurrently.
-const AT_ONCE: usize = 64;
-/// How many concurrent deliveries one executor may have before others come first.
-const PER_EXECUTOR: usize = 8;
-/// Added to the timeout of an answer, for the write that follows.
-const MARGIN_MS: u64 = 5_000;
-/// The maximum sleep of a node: other nodes may have added events to the same store.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// The grace period for deliveries in progress when this node stops.
-const GRACE: Duration = Duration::from_secs(2);
+/// The outbox of agent events, whose receivers are executors.
+struct AgentEventOutbox;
 
-/// The due events.
-struct DueEvents {
-    taken: Vec<AgentEventRecord>,
-    /// When the next event is due.
-    next: Option<Timestamp>,
-}
-
-/// The deliveries of a node as the work of a loop.
-struct EventDelivery<'w> {
-    engine: &'w Engine,
-    /// The deliveries in progress to each executor.
-    busy: KeyCounts<String>,
-}
-
-impl<'w> DueWork for EventDelivery<'w> {
-    type Found = DueEvents;
-    type Error = StoreError;
-    type Look = BoxFuture<'w, Result<DueEvents, StoreError>>;
-    /// The executor that received an event.
-    type Ended = String;
-    type Item = BoxFuture<'w, String>;
+impl MessageOutbox for AgentEventOutbox {
+    type Message = AgentEventRecord;
 
     const ITEMS: &'static str = "agent events";
 
-    fn take(&mut self, now: Timestamp, free: usize) -> Self::Look {
-        let full = self.busy.iter().filter(|(_, count)| PER_EXECUTOR <= **count);
-        let without = full.map(|(executor, _)| executor.clone()).collect();
-        self.engine.take_due_events(now, free.min(PER_EXECUTOR), without).boxed()
+    fn wake(engine: &Engine) -> &Notify {
+        &engine.inner.agent_event_wake
     }
 
-    fn start(
-        &mut self,
-        found: DueEvents,
-        running: &FuturesUnordered<Self::Item>,
-    ) -> Option<Timestamp> {
-        for event in found.taken {
-            self.busy.add(&event.event.executor, 1);
-            running.push(self.engine.deliver_event(event).boxed());
-        }
-        found.next
+    fn timeout(engine: &Engine) -> Duration {
+        engine.inner.limits.agent_events.timeout
     }
 
-    fn ended(&mut self, executor: String, running: usize) -> Option<Timestamp> {
-        // More events may wait for this executor, or for a slot.
-        let was_full = self.busy.of(&executor) == PER_EXECUTOR || running + 1 == AT_ONCE;
-        self.busy.remove(&executor, 1);
-        was_full.then(|| self.engine.inner.clock.now())
+    fn receiver(event: &AgentEventRecord) -> &str {
+        &event.event.executor
+    }
+
+    fn next_due(engine: &Engine) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
+        async { engine.inner.store.agent_events().next_due(&Behalf::Platform).await }.boxed()
+    }
+
+    fn take(
+        engine: &Engine,
+        taking: OutboxTake,
+    ) -> BoxFuture<'_, Result<Vec<AgentEventRecord>, StoreError>> {
+        engine.take_due_events(taking).boxed()
+    }
+
+    fn deliver(engine: &Engine, event: AgentEventRecord) -> BoxFuture<'_, ()> {
+        engine.deliver_event(event).boxed()
     }
 }
 
 impl Engine {
     /// Delivers agent events until this node stops.
     pub fn deliver_agent_events(&self) {
-        let engine = self.clone();
-        let _delivering = self.inner.background.spawn(async move {
-            let due_loop = DueLoop {
-                clock: &*engine.inner.clock,
-                at_once: AT_ONCE,
-                longest_sleep: LONGEST_SLEEP,
-                wake: &engine.inner.agent_event_wake,
-                stop: &engine.inner.stopping,
-                grace: Some(GRACE),
-            };
-            let mut work = EventDelivery { engine: &engine, busy: KeyCounts::new() };
-            // The loop never gives up, so it does not end with an error.
-            let _ended = due_loop.run(&mut work).await;
-        });
+        self.deliver_outbox::<AgentEventOutbox>();
     }
 
-    /// Takes due events. If there are none, nothing is written.
     async fn take_due_events(
         &self,
-        now: Timestamp,
-        limit: usize,
-        without: Vec<String>,
-    ) -> Result<DueEvents, StoreError> {
-        let tasks = self.inner.store.agent_events();
-        let next = tasks.next_due(&Behalf::Platform).await?;
-        if next.is_none_or(|at| now < at) {
-            return Ok(DueEvents { taken: Vec::new(), next });
-        }
-        let timeout = self.inner.limits.agent_events.timeout;
-        let window = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let take = AgentEventTake {
-            now,
-            until: now.plus_millis(window.saturating_add(MARGIN_MS)),
-            limit: u32::try_from(limit).unwrap_or(u32::MAX),
-            without,
-        };
-        let writing = tasks.take_due(&Behalf::Platform, &take);
+        taking: OutboxTake,
+    ) -> Result<Vec<AgentEventRecord>, StoreError> {
+        let OutboxTake { now, until, limit, without } = taking;
+        let take = AgentEventTake { now, until, limit, without };
+        let agent_events = self.inner.store.agent_events();
+        let writing = agent_events.take_due(&Behalf::Platform, &take);
         let taken = self.inner.metrics.write("agent_event_take", writing).await?;
         if !taken.is_empty() {
             self.inner.failpoints.pass("event_take_after");
         }
-        if limit <= taken.len() {
-            return Ok(DueEvents { taken, next: Some(now) });
-        }
-        let next = tasks.next_due(&Behalf::Platform).await?;
-        // Due events that were skipped wait until their executor has accepted some.
-        Ok(DueEvents { taken, next: next.filter(|at| now < *at) })
+        Ok(taken)
     }
 
-    /// Delivers an event and records the result; returns the executor.
-    async fn deliver_event(&self, event: AgentEventRecord) -> String {
+    /// Delivers an event and records the result.
+    async fn deliver_event(&self, event: AgentEventRecord) {
         let outcome = self.event_outcome(&event).await;
         let (executor, state) = (event.event.executor, outcome.state);
         tracing::debug!(
@@ -153,7 +97,6 @@ impl Engine {
                 tracing::warn!(error = %error, event.id = %outcome.id, "could not record the outcome of an agent event");
             }
         }
-        executor
     }
 
     async fn event_outcome(&self, event: &AgentEventRecord) -> AgentEventOutcome {

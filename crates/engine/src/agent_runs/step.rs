@@ -225,7 +225,7 @@ impl Engine {
 
     async fn step_task_cancel(&self, caller: &Caller, task_id: &str) {
         // A missing or ended task needs no cancelling.
-        if let Err(error) = self.task_cancel(caller, task_id, Some(RUN_CANCELLED)).await {
+        if let Err(error) = self.task_cancel_unkeyed(caller, task_id, Some(RUN_CANCELLED)).await {
             tracing::debug!(error = %error, task.id = task_id, "the task of a step continues");
         }
     }
@@ -239,7 +239,7 @@ impl Engine {
     ) -> StepOutcome {
         if matches!(error, EngineError::Conflict(_)) {
             // Another task has the id, or there are too many tasks.
-            let is_lasting = self.task_get(caller, task_id).await.is_ok();
+            let is_lasting = self.task_show(caller, task_id).await.is_ok();
             return StepOutcome::Failed { error: error.to_string(), is_lasting };
         }
         failure(error)

@@ -2,13 +2,14 @@
 
 use jurat_core::{
     account::caller::{Caller, Scope},
-    executor::session::Session,
+    executor::session::{Session, SessionStanding},
     list::ListPage,
+    round::select::EligibleSession,
 };
 use jurat_store::{Behalf, NotFound, SessionAddRefusal, WriteOutcome};
 
-use crate::access::require_scope;
 use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};
+use crate::{access::require_scope, executors::pool::eligible_sessions};
 
 impl Engine {
     pub async fn session_add(
@@ -52,6 +53,22 @@ impl Engine {
     ) -> Result<Vec<Session>, EngineError> {
         require_scope(caller, Scope::Admin)?;
         Ok(self.inner.store.sessions().list(&Behalf::Platform, page).await?)
+    }
+
+    /// Every session and whether its executor can be asked now, for callers that ask them. It shows
+    /// no more than the reply to a round does.
+    pub async fn session_directory(
+        &self,
+        caller: &Caller,
+    ) -> Result<Vec<SessionStanding>, EngineError> {
+        require_scope(caller, Scope::RoundsCreate)?;
+        let view = self.pool_view().await?;
+        let standings = self.pool_health_for(caller.account());
+        let entry = |it: EligibleSession<'_>| SessionStanding {
+            session: it.session.clone(),
+            standing: it.standing.cloned(),
+        };
+        Ok(eligible_sessions(&view, &[], &standings).into_iter().map(entry).collect())
     }
 
     pub async fn session_show(&self, caller: &Caller, id: &str) -> Result<Session, EngineError> {

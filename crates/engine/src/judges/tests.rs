@@ -104,6 +104,7 @@ impl JudgeTestNode {
             judges,
             accounts: crate::AccountSettings::default(),
             profiles: crate::ConsensusProfiles::default(),
+            webhooks: crate::WebhookSettings::default(),
             failpoints: crate::Failpoints::default(),
         });
         Self { engine, clock }

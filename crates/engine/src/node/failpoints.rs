@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 ///
 /// There is none before steps or tasks are taken: looking for work repeats itself, and changes
 /// nothing until it finds some.
-pub const FAILPOINTS: [&str; 21] = [
+pub const FAILPOINTS: [&str; 23] = [
     // A round is recorded before any executor is asked, and closed with the answers.
     "round_open_before",
     "round_open_after",
@@ -28,6 +28,9 @@ pub const FAILPOINTS: [&str; 21] = [
     // Agent events are taken by a node, and delivered before that is recorded.
     "event_take_after",
     "event_tell_after",
+    // Webhook deliveries are taken by a node, and sent before that is recorded.
+    "webhook_take_after",
+    "webhook_send_after",
     // A run is accepted from its caller, and its steps are taken by a worker.
     "run_submit_before",
     "run_submit_after",

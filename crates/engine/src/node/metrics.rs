@@ -10,6 +10,7 @@ mod prometheus;
 mod requests;
 mod rounds;
 mod tasks;
+mod webhooks;
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -38,7 +39,7 @@ pub use self::requests::{OpenConnection, RequestInFlight, RequestMetrics};
 use self::{
     agent_events::AgentEventMetrics, executors::ExecutorMetrics, judges::JudgeMetrics,
     load::LoadMetrics, open_work::OpenWorkMetrics, process::ProcessMetrics, rounds::RoundMetrics,
-    tasks::TaskMetrics,
+    tasks::TaskMetrics, webhooks::WebhookMetrics,
 };
 use super::pressure::WritesInFlight;
 use crate::{Engine, EngineError, access::require_scope, trace};
@@ -67,6 +68,7 @@ pub struct Metrics {
     pub(crate) judges: JudgeMetrics,
     pub(crate) tasks: TaskMetrics,
     pub(crate) agent_events: AgentEventMetrics,
+    pub(crate) webhooks: WebhookMetrics,
     open: OpenWorkMetrics,
     policies: Family<LabelPairs<2>, Counter>,
     store_writes: HistogramFamily<LabelPairs<1>>,
@@ -96,6 +98,7 @@ impl Metrics {
             judges: JudgeMetrics::new(&mut registry),
             tasks: TaskMetrics::new(&mut registry),
             agent_events: AgentEventMetrics::new(&mut registry),
+            webhooks: WebhookMetrics::new(&mut registry),
             open: OpenWorkMetrics::new(&mut registry),
             policies,
             store_writes,

@@ -17,7 +17,7 @@ use jurat_core::{
         OpenRound, Seat,
         evidence::amend_answer,
         job::{Job, JobWork},
-        replica::{FailureCode, JudgeUsage, ReplicaAnswer, ReplicaFailure},
+        replica::{AnswerContent, FailureCode, JudgeUsage, Label, ReplicaAnswer, ReplicaFailure},
     },
     time::Timestamp,
 };
@@ -176,6 +176,11 @@ impl Engine {
                 let place = &places[index];
                 if let Some(problem) = &place.problem {
                     return ReplicaAnswer::nothing(FailureCode::Unavailable, problem).into();
+                }
+                if let Some(reason) = &place.abstention {
+                    let said =
+                        AnswerContent { notes: vec![reason.clone()], ..AnswerContent::default() };
+                    return ReplicaAnswer::Abstained { label: Label::NeedsSpec, said }.into();
                 }
                 let mut asked = self.ask_executor(errand, index, place).await;
                 // A session that did not answer is not paid.

@@ -67,6 +67,7 @@ impl Engine {
         self.watch_for_changes();
         self.drive_tasks();
         self.deliver_agent_events();
+        self.deliver_webhooks();
         Ok(())
     }
 
@@ -90,6 +91,7 @@ impl Engine {
                             tasks = pruned.tasks,
                             runs = pruned.runs,
                             agent_events = pruned.agent_events,
+                            webhook_deliveries = pruned.webhook_deliveries,
                             "removed old data"
                         );
                     }

@@ -21,7 +21,7 @@ use jurat_core::{
         Seat,
         consensus::reliability_prior,
         job::{Job, JobKind, PoolEntry},
-        select::{EligibleSession, SelectError, Selection, select},
+        select::{EligibleSession, SelectError, Selection, missing_mode, select},
     },
     time::Timestamp,
     verifier::{ModelRef, VerifierVersion},
@@ -54,6 +54,8 @@ pub(crate) struct SeatTarget {
     pub(crate) declared: jurat_core::executor::Independence,
     /// Why it cannot be asked, so that its seat has failed from the start.
     pub(crate) problem: Option<String>,
+    /// Why it abstains without being asked.
+    pub(crate) abstention: Option<String>,
 }
 
 /// The seats chosen for a round.
@@ -276,7 +278,9 @@ impl Engine {
                 let judged = checks.review.as_ref().map(|review| review.estimate);
                 let price =
                     |target: &SeatTarget| i64::try_from(target.price_micros).unwrap_or(i64::MAX);
-                let able = targets.iter().filter(|target| target.problem.is_none());
+                let is_asked =
+                    |target: &&SeatTarget| target.problem.is_none() && target.abstention.is_none();
+                let able = targets.iter().filter(is_asked);
                 let mut prices: Vec<i64> = able.map(price).collect();
                 // A session that is replaced by a spare did not answer and is not paid, so each
                 // seat is paid once, whoever answers in it.
@@ -368,6 +372,7 @@ fn seat_target(
         task_type: task_type.map(|wanted| entry.session.task_type(wanted).to_owned()),
         price_micros: entry.session.price_micros,
         declared: entry.independence(),
+        abstention: missing_mode(job, entry),
         problem,
     })
 }

@@ -24,14 +24,14 @@ const SKEW_MS: u64 = 300_000;
 const OUTCOME: &str = "BAD";
 
 impl Engine {
-    /// Cancels a task. A task that ended otherwise stays as it is, and that is a conflict.
-    pub async fn task_cancel(
+    /// Like [`Engine::task_cancel`], without an idempotency key.
+    pub async fn task_cancel_unkeyed(
         &self,
         caller: &Caller,
         id: &str,
         reason: Option<&str>,
     ) -> Result<TaskRecord, EngineError> {
-        match self.task_cancel_idempotent(caller, id, reason, None).await? {
+        match self.task_cancel(caller, id, reason, None).await? {
             IdempotentOutcome::Now(record) => Ok(record),
             IdempotentOutcome::Before(_) => {
                 Err(EngineError::Bug("a write without a key was repeated"))
@@ -39,8 +39,8 @@ impl Engine {
         }
     }
 
-    /// Like [`Engine::task_cancel`], under the idempotency key of the caller.
-    pub async fn task_cancel_idempotent(
+    /// Cancels a task. A task that ended otherwise stays as it is, and that is a conflict.
+    pub async fn task_cancel(
         &self,
         caller: &Caller,
         id: &str,

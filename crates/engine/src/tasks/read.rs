@@ -35,7 +35,7 @@ pub struct TaskDecision {
 }
 
 impl Engine {
-    pub async fn task_get(&self, caller: &Caller, id: &str) -> Result<TaskRecord, EngineError> {
+    pub async fn task_show(&self, caller: &Caller, id: &str) -> Result<TaskRecord, EngineError> {
         require_scope(caller, Scope::TasksRead)?;
         self.task_of(&key(caller, id)).await
     }

@@ -162,7 +162,7 @@ impl Engine {
     }
 
     /// Offers ownership of one of the caller's templates.
-    pub async fn template_offer(
+    pub async fn template_transfer(
         &self,
         caller: &Caller,
         wanted: &TemplateRef,

@@ -312,7 +312,7 @@ async fn a_cancelled_run_cancels_the_tasks_of_its_steps() {
     let view = ended(&app, "r1").await;
     assert_eq!(view.run.status, AgentRunStatus::Cancelled);
     assert_eq!(view.run.steps[0].status, StepStatus::Cancelled);
-    let task = app.engine.task_get(&admin_caller(), "run-r1:a:0:1").await.unwrap();
+    let task = app.engine.task_show(&admin_caller(), "run-r1:a:0:1").await.unwrap();
     assert_eq!(task.reason.as_deref(), Some("its run was called off"));
     fake.release();
     app.engine.shutdown().await;

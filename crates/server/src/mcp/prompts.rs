@@ -1,5 +1,7 @@
 //! Prompts for common jobs: how to use the tools for them, with the arguments of the user.
 
+use std::fmt::Write as _;
+
 use jurat_core::account::caller::Caller;
 use rmcp::{
     ErrorData,
@@ -126,7 +128,8 @@ impl JobPrompt {
                     )));
                 }
             };
-            text.push_str(&format!("\n\n{name}: {}", json!(value)));
+            // Writing to a string cannot fail.
+            let _written = write!(text, "\n\n{name}: {}", json!(value));
         }
         Ok(text)
     }

@@ -4,11 +4,19 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
 use super::dispatch::ProblemReply;
-use crate::operation::{TextAuthor, Tool};
+use crate::{
+    operation::{TextAuthor, Tool},
+    request::encode,
+};
 
 /// The result for a reply or a problem, each as the API would send it.
 pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallToolResult {
     match result {
+        // Clients of another system parse the text.
+        Ok(body) if tool.is_for_peers => bare(CallToolResult::structured(body)),
+        Err(ProblemReply { body, .. }) if tool.is_for_peers => {
+            bare(CallToolResult::structured_error(encode::peer_body(&body)))
+        }
         Ok(body) if tool.run.is_some() && body["state"] == "open" => {
             let text = handle(&body);
             told(CallToolResult::structured(body), text)
@@ -38,6 +46,13 @@ fn handle(body: &Value) -> String {
     format!(
         "No result yet: the round `{id}` is still open and ends by {until}. Call `wait_round` with this `round_id` until it has ended, or `cancel_round` to cancel it.{run}"
     )
+}
+
+/// Only the body, as text.
+fn bare(mut result: CallToolResult) -> CallToolResult {
+    let body = result.structured_content.as_ref().map(Value::to_string).unwrap_or_default();
+    result.content = vec![ContentBlock::text(body)];
+    result
 }
 
 /// The summary first, then the body. Text from others comes after the warning, and within JSON

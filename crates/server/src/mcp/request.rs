@@ -37,7 +37,12 @@ impl ToolRequest {
         let (mut path, mut query) = (Vec::new(), Vec::new());
         for argument in &tool.arguments {
             match argument {
-                Argument::Path { names, .. } => path.push(name_in(&mut arguments, names)?),
+                Argument::Path { names, .. } => {
+                    if tool.is_for_peers {
+                        numbers_as_text(&mut arguments, names);
+                    }
+                    path.push(name_in(&mut arguments, names)?);
+                }
                 Argument::PathVersion(_) => path.push(version(&mut arguments)?),
                 Argument::Query { argument, parameter, is_required } => {
                     let values = match arguments.remove(*argument) {
@@ -143,6 +148,17 @@ fn wait_s(value: &Value) -> Result<u64, Problem> {
     let longest = LONGEST_WAIT.as_secs();
     let reason = || format!("must be a whole number of seconds from 0 to {longest}");
     seconds.map(|it| it.min(LONGEST_CALL_S)).ok_or_else(|| wrong("wait", &reason()))
+}
+
+/// Clients of another system send ids as numbers.
+fn numbers_as_text(arguments: &mut JsonObject, names: &[&str]) {
+    for name in names {
+        if let Some(value) = arguments.get_mut(*name)
+            && value.is_number()
+        {
+            *value = json!(value.to_string());
+        }
+    }
 }
 
 /// A version number as a path segment.

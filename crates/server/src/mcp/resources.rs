@@ -172,11 +172,13 @@ fn unknown(uri: &str) -> ErrorData {
 fn refused(reply: ProblemReply) -> ErrorData {
     let ProblemReply { code, body } = reply;
     let detail = body["detail"].as_str().unwrap_or_default().to_owned();
-    match code {
-        ProblemCode::NotFound => ErrorData::resource_not_found(detail, Some(body)),
-        ProblemCode::Internal => ErrorData::internal_error(detail, Some(body)),
-        _ => ErrorData::invalid_params(detail, Some(body)),
+    if code == ProblemCode::NotFound {
+        return ErrorData::resource_not_found(detail, Some(body));
     }
+    if code == ProblemCode::Internal {
+        return ErrorData::internal_error(detail, Some(body));
+    }
+    ErrorData::invalid_params(detail, Some(body))
 }
 
 #[cfg(test)]

@@ -6,9 +6,12 @@ use axum::http::Uri;
 use jurat_core::code::ProblemCode;
 use jurat_wire::problem::Problem;
 
-use crate::resources::{
-    AGENT_RUNS, CONSENSUS, CREDITS, KEYS, PEOPLE, ROUNDS, TASKS, TEMPLATES, VERIFIERS,
-    WORKFLOW_TOOLS, WORKFLOWS,
+use crate::{
+    operation::{Operation, Tool},
+    resources::{
+        AGENT_RUNS, CONSENSUS, CREDITS, KEYS, PEOPLE, ROUNDS, TASKS, TEMPLATES, VERIFIERS,
+        WORKFLOW_TOOLS, WORKFLOWS,
+    },
 };
 
 /// The query parameter of `/mcp` that selects sets.
@@ -58,9 +61,12 @@ impl ToolSet {
         Self::Cortensor,
     ];
 
-    /// The set of the tools of a group of operations.
-    pub(super) fn of_tag(tag: &str) -> Self {
-        match tag {
+    /// The set of a tool: that of its names, or of the group of its operation.
+    pub(super) fn of(operation: &Operation, tool: &Tool) -> Self {
+        if tool.is_for_peers {
+            return Self::Cortensor;
+        }
+        match operation.tag {
             CONSENSUS | ROUNDS => Self::Consensus,
             VERIFIERS => Self::Verifiers,
             WORKFLOWS | WORKFLOW_TOOLS => Self::Workflows,

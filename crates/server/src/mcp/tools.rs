@@ -30,7 +30,7 @@ static ALL: LazyLock<Vec<ListedTool>> = LazyLock::new(|| {
         tool.names.iter().enumerate().map(move |(nth, name)| ListedTool {
             operation,
             tool,
-            set: ToolSet::of_tag(operation.tag),
+            set: ToolSet::of(operation, tool),
             is_alias: 0 < nth,
             description: description(operation, tool, name),
         })

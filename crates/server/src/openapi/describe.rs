@@ -4,6 +4,7 @@ use jurat_core::code::ProblemCode;
 use utoipa::openapi::{
     ContentBuilder, Response, ResponseBuilder,
     example::ExampleBuilder,
+    extensions::ExtensionsBuilder,
     path::{Operation as Described, OperationBuilder},
     request_body::{RequestBody, RequestBodyBuilder},
     security::SecurityRequirement,
@@ -28,13 +29,19 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
         .parameters(Some(operation.in_path.iter().map(PathParameter::parameter)))
         .parameters(Some(operation.parameters.iter().cloned()))
         .parameter(parameters::request_id());
+    if let Some(own) = operation.addresses.first().filter(|own| own.id != address.id) {
+        let alias = ExtensionsBuilder::new().add("x-alias-of", &*own.id).build();
+        described = described.extensions(Some(alias));
+    }
     if let Some(request) = &operation.request {
         described = described.request_body(Some(body(request)));
     }
     if operation.access == RouteAccess::Visitor {
         described = described.security(SecurityRequirement::default());
     }
-    if operation.access != RouteAccess::Anyone {
+    if operation.access == RouteAccess::Anyone {
+        described = described.securities(Some([]));
+    } else {
         let scopes: Vec<&str> = operation.scopes.iter().map(|scope| scope.as_str()).collect();
         for scheme in SCHEMES {
             described = described.security(SecurityRequirement::new(scheme, scopes.clone()));

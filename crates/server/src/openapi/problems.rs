@@ -9,15 +9,30 @@ use jurat_wire::{
 };
 use serde_json::{Value, json};
 use utoipa::{
-    ToSchema as _,
+    PartialSchema as _, ToSchema as _,
     openapi::{
         ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder,
         example::{Example, ExampleBuilder},
-        schema::{ObjectBuilder, SchemaFormat, Type},
+        schema::{ObjectBuilder, Schema, SchemaFormat, Type},
     },
 };
 
 use crate::operation::{ErrorForm, example as example_of, header};
+
+/// The name of the schema of problems in the form of prompt-oriented clients.
+const PEER_PROBLEM: &str = "PeerProblem";
+
+/// The schema of a problem whose `error` is the text instead of the code.
+pub(super) fn peer_schema() -> (String, RefOr<Schema>) {
+    let mut schema = ProblemBody::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        let text =
+            ObjectBuilder::new().schema_type(Type::String).description(Some("The error in words."));
+        object.properties.insert("error".to_owned(), text.build().into());
+        object.description = Some("An error, in the form of prompt-oriented clients.".to_owned());
+    }
+    (PEER_PROBLEM.to_owned(), schema)
+}
 
 /// The responses of these codes; `cases` says when some of them occur.
 pub(super) fn responses(
@@ -57,6 +72,7 @@ fn response(
 ) -> Response {
     let (kind, schema) = match form {
         ErrorForm::Problem => ("application/problem+json", ProblemBody::name()),
+        ErrorForm::Peer => ("application/problem+json", PEER_PROBLEM.into()),
         ErrorForm::OpenAi => ("application/json", ChatErrorReply::name()),
     };
     let examples = codes.iter().map(|code| {
@@ -64,7 +80,7 @@ fn response(
     });
     let mut content = ContentBuilder::new().schema(Some(Ref::from_schema_name(schema)));
     // The same problems are in `error.jurat` of the other form.
-    if form == ErrorForm::Problem {
+    if form != ErrorForm::OpenAi {
         content = content.examples_from_iter(examples);
     }
     let mut response = ResponseBuilder::new()
@@ -88,7 +104,9 @@ fn response(
 
 /// An example of every code, to which the operations refer.
 pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
-    ProblemCode::ALL.iter().map(|code| {
+    // The router answers this one, before any operation is reached.
+    let codes = ProblemCode::ALL.iter().filter(|code| **code != ProblemCode::MethodNotAllowed);
+    codes.map(|code| {
         (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
     })
 }

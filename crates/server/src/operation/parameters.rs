@@ -5,6 +5,7 @@ use jurat_core::{
     round::{RoundStatus, consensus::Outcome, job::JobKind},
     task::{TaskPhase, agent_event::Delivery},
     verifier::run::{VerifierRunPurpose, VerifierRunVerdict},
+    webhook::WebhookDeliveryState,
     workflow::OwnershipFilter,
 };
 use serde_json::json;
@@ -120,6 +121,12 @@ pub(crate) fn of_agent_events() -> [Parameter; 3] {
             ObjectBuilder::new().schema_type(Type::Boolean),
         ),
     ]
+}
+
+/// The filter of a list of webhook deliveries.
+pub(crate) fn of_webhook_deliveries() -> [Parameter; 1] {
+    let states = WebhookDeliveryState::ALL.iter().map(|state| state.as_str());
+    [query("state", "Only deliveries in this state.", string().enum_values(Some(states)))]
 }
 
 /// The event of a task to start after.

@@ -54,6 +54,8 @@ pub(crate) struct Tool {
     pub(crate) run: Option<ToolRunner>,
     /// Whether a person is asked before it is called, by clients that can ask.
     pub(crate) is_confirmed: bool,
+    /// Whether it has a name of another system, and is listed only if the operator turns that on.
+    pub(crate) is_for_peers: bool,
 }
 
 /// An argument that is not part of the body.
@@ -162,6 +164,7 @@ impl Tool {
             reply: None,
             run: None,
             is_confirmed: false,
+            is_for_peers: false,
         }
     }
 
@@ -290,6 +293,13 @@ impl Tool {
     /// Has a person asked for a yes first, because the tool destroys something.
     pub(crate) const fn confirmed(mut self) -> Self {
         self.is_confirmed = true;
+        self
+    }
+
+    /// Lists the tool only if the operator turns on the names of another system. Its result is only
+    /// the body, which those clients parse.
+    pub(crate) const fn for_peers(mut self) -> Self {
+        self.is_for_peers = true;
         self
     }
 

@@ -12,11 +12,13 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use jurat_core::{account::caller::Caller, code::ProblemCode};
+use ipnet::IpNet;
+use jurat_core::{account::caller::Caller, code::ProblemCode, id::AccountId};
 use jurat_engine::{Allowance, Engine, EngineError, LimitExceeded};
 use jurat_wire::problem::Problem;
 
 use super::{base_url::base, encode};
+use crate::{mcp::AllowedHosts, peers::PeerOptions};
 
 /// Where RFC 9728 puts the metadata of a protected resource; the path of the resource follows.
 pub(crate) const METADATA: &str = "/.well-known/oauth-protected-resource";
@@ -35,10 +37,14 @@ pub(crate) async fn require_key(
     next: Next,
 ) -> Response {
     let challenge = challenge(&engine, &request);
-    let Some(key) = key(request.headers()) else {
-        return unauthorized("the request has no key", challenge);
+    let admitted = match key(request.headers()) {
+        Some(key) => engine.key_admit(key).await,
+        None => match loopback_account(&request) {
+            Some(account) => engine.admit_loopback(account).await,
+            None => return unauthorized("the request has no key", challenge),
+        },
     };
-    match engine.key_admit(key).await {
+    match admitted {
         Ok(Some(admitted)) => {
             // Every log line of the request names the key from here on.
             tracing::Span::current().record("jurat.key.id", admitted.key.id.as_str());
@@ -84,6 +90,39 @@ fn unauthorized(detail: &str, challenge: Option<HeaderValue>) -> Response {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     }
     response
+}
+
+/// Marks a request that comes from a program on this machine, and from no other through it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoopbackMark;
+
+/// Headers that a proxy adds for its client, or a browser for a web page.
+const OF_OTHERS: [&str; 6] =
+    ["forwarded", "x-forwarded-for", "x-real-ip", "via", "origin", "sec-fetch-site"];
+
+/// Whether a connection from this machine carries a request of this machine: a proxy passes on
+/// requests of others, and a browser those of web pages.
+pub(crate) fn is_from_this_machine(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
+    let peer = peer.to_canonical();
+    let is_proxy = trusted.iter().any(|range| range.contains(&peer));
+    let is_of_others = OF_OTHERS.iter().any(|name| headers.contains_key(*name));
+    peer.is_loopback() && !is_proxy && !is_of_others
+}
+
+/// The account of a request without a key: only from this machine, under a name of this machine, if
+/// the operator named an account.
+fn loopback_account(request: &Request) -> Option<&AccountId> {
+    let extensions = request.extensions();
+    let headers = request.headers();
+    if headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key") {
+        return None;
+    }
+    let hosts = extensions.get::<Arc<AllowedHosts>>()?;
+    extensions.get::<LoopbackMark>()?;
+    if hosts.objection(request.uri(), headers).is_some() {
+        return None;
+    }
+    extensions.get::<Arc<PeerOptions>>()?.loopback_account.as_ref()
 }
 
 /// The sender of a request on a route that needs no key: the caller of its key, or its network

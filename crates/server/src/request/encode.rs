@@ -18,7 +18,7 @@ use jurat_wire::{
     problem::{Problem, SessionProblem},
 };
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Maximum number of sessions that a problem describes.
 const MOST_PROBLEMS: usize = 20;
@@ -87,6 +87,23 @@ pub(crate) fn problem(problem: &Problem) -> Response {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// The body of a problem in the form of prompt-oriented clients, which read the text in `error`.
+pub(crate) fn peer_body(body: &Value) -> Value {
+    let mut body = body.clone();
+    if let Some(detail) = body.get("detail").cloned() {
+        body["error"] = detail;
+    }
+    // The field of version 3 that the session of the request became.
+    for pointer in ["/field", "/errors/0/field"] {
+        if let Some(field) = body.pointer_mut(pointer)
+            && *field == "consensus.session_pool"
+        {
+            *field = json!("session_id");
+        }
+    }
+    body
 }
 
 /// How many seconds to wait: random, so that clients refused together do not return together.

@@ -11,8 +11,9 @@ use axum::{
     response::Response,
 };
 use jurat_wire::{api::openai::error::ChatErrorReply, problem::ProblemBody};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::encode;
 use crate::{operation::ErrorForm, router};
 
 /// The header that names the round of a reply.
@@ -37,12 +38,15 @@ pub(crate) async fn written(response: Response, form: ErrorForm) -> Response {
     let (mut parts, body) = response.into_parts();
     // Our own problem, which is in memory already.
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let problem = serde_json::from_slice(&bytes).ok();
-    let Some(problem) = problem.as_ref().and_then(ProblemBody::read) else {
+    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let Some(problem) = ProblemBody::read(&body) else {
         return Response::from_parts(parts, Body::from(bytes));
     };
     let headers = &mut parts.headers;
     headers.remove(CONTENT_LENGTH);
+    if form == ErrorForm::Peer {
+        return Response::from_parts(parts, Body::from(encode::peer_body(&body).to_string()));
+    }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(round) = problem.round_id.as_deref()
         && let Ok(round) = HeaderValue::from_str(round)

@@ -67,12 +67,15 @@ pub(crate) async fn identify(
 /// because it is sent most often when there is the least time.
 pub(crate) fn late(engine: &Engine, form: ErrorForm) -> Response {
     static PROBLEM: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(busy().body().to_string()));
+    static PEER: LazyLock<Bytes> =
+        LazyLock::new(|| Bytes::from(encode::peer_body(&busy().body()).to_string()));
     static OPENAI: LazyLock<Bytes> = LazyLock::new(|| {
         let error = ProblemBody::read(&busy().body()).map(ChatErrorReply::from);
         Bytes::from(json!(error).to_string())
     });
     let (kind, body) = match form {
         ErrorForm::Problem => ("application/problem+json", &PROBLEM),
+        ErrorForm::Peer => ("application/problem+json", &PEER),
         ErrorForm::OpenAi => ("application/json", &OPENAI),
     };
     let mut response = Response::new(Body::from(Bytes::clone(body)));

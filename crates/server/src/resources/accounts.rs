@@ -144,7 +144,11 @@ fn grant_operation() -> Operation {
             example(include_str!("accounts/credit_grant.json")),
         )
         .idempotent()
-        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
+        .refuses([ProblemCode::NotFound])
+        .refuses_when(
+            ProblemCode::ValidationError,
+            "a field is invalid, or more is taken back than is available",
+        )
 }
 
 async fn grant(
@@ -177,7 +181,8 @@ fn suspend_operation() -> Operation {
             example(include_str!("accounts/account_suspended.json")),
         )
         .idempotent()
-        .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
+        .refuses([ProblemCode::NotFound])
+        .refuses_when(ProblemCode::Conflict, "the operator's account cannot be suspended")
 }
 
 async fn suspend(

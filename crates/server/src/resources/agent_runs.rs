@@ -294,6 +294,9 @@ async fn cancel(
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
+/// The members of `result`, which is stored as it was recorded.
+const RESULT: &str = "The result of a run; null until it has ended. `result` has `run_id`, `status`, `counts` and `aggregation`, an object with these members:\n\n- `mode`: as in the spec.\n- `final_decision`, `final_answer`: the winning values; null if none won.\n- `decision_votes`, `answer_votes`: the number of agents per value.\n- `buckets`: of each of the two, every value with its agents, votes and weight, what decided a tie (`decided_by`), or why there is none (`unresolved`).\n- `tie_policy`: the chain, the deciding step, and how often the agents were asked again.\n- `steps`: each agent's value with its task and candidate, or why there is none.";
+
 fn result_operation() -> Operation {
     let example = json!({
         "run_id": "bridges-1", "status": "CREATED", "finished_at": null, "error": null,
@@ -302,7 +305,7 @@ fn result_operation() -> Operation {
     Operation::get("/v1/runs/{id}/result", "task_run_result", result)
         .tag(AGENT_RUNS)
         .summary("Show the result of a run")
-        .text("The result of a run; null until it has ended.")
+        .text(RESULT)
         .in_path([AGENT_RUN])
         .scope(Scope::TasksRead)
         .answers::<AgentRunResultBody<'_>>(200, "The result.", example)

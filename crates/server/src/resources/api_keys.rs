@@ -44,7 +44,7 @@ pub(super) fn operations() -> Vec<Operation> {
 const KEY: PathParameter = PathParameter::new("id", "The id or name of a key.", "app");
 
 fn create_operation() -> Operation {
-    let text = "Creates a key for an account. Only this reply contains the key itself. A key never has more permissions than the key that created it; without the scope `admin` it creates keys only for its own account, within its own limits.";
+    let text = "Creates a key for an account. Only this reply contains the key itself: if you lost it, revoke the key and create another. A key never has more permissions than the key that created it; without the scope `admin` it creates keys only for its own account, within its own limits.";
     let about = "Creates a key of the account with the same permissions as the key of this call. The key is shown only once.";
     Operation::post("/v1/api-keys", "key_create", create)
         .tag(KEYS)
@@ -61,7 +61,12 @@ fn create_operation() -> Operation {
             example(include_str!("api_keys/key_create.json")),
         )
         .and_header("Cache-Control", "`no-store`.")
-        .refuses([ProblemCode::ValidationError, ProblemCode::Conflict])
+        .idempotent()
+        .refuses_when(
+            ProblemCode::Forbidden,
+            "the caller lacks the scope, or one of the new key's; or the account has created as many keys as it may",
+        )
+        .refuses_when(ProblemCode::Conflict, "an active key of the account has the name")
         .tool(
             Tool::adds("mint_api_key", "Create an API key", about)
                 .body_of(&["name"])
@@ -120,7 +125,7 @@ async fn list(
 }
 
 fn revoke_operation() -> Operation {
-    let text = "Revokes a key. A name refers to all keys of the account with that name. The caller's own key and the last one with the scope `admin` cannot be revoked. Without the scope `admin`, the caller cannot revoke keys of other accounts or keys with more permissions.";
+    let text = "Revokes a key. A name refers to all keys of the account with that name. The caller's own key and the last one with the scope `admin` cannot be revoked. Without the scope `admin`, the caller cannot revoke keys of other accounts or keys with more permissions. An admin can name an id of any account; a name is looked up in the caller's account, or in the one of the parameter `account`. An id takes precedence over a name.";
     let about = "Permanently revokes a key of the account, effective immediately.";
     Operation::delete("/v1/api-keys/{id}", "key_revoke", revoke)
         .tag(KEYS)
@@ -130,7 +135,16 @@ fn revoke_operation() -> Operation {
         .scope(Scope::KeysWrite)
         .with(parameters::of_keys("The account that a name belongs to; defaults to the caller's."))
         .answers_nothing(204, "It is revoked.")
-        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::Conflict])
+        .idempotent()
+        .refuses_when(
+            ProblemCode::Forbidden,
+            "the caller lacks the scope, or one of the scopes of the key to revoke",
+        )
+        .refuses_when(ProblemCode::NotFound, "no active key has this id or name")
+        .refuses_when(
+            ProblemCode::Conflict,
+            "the key is the caller's own, or the last active one with the scope `admin`",
+        )
         .tool(
             Tool::ends("revoke_api_key", "Revoke an API key", about)
                 .path("key_id", "The id or name of a key.")
@@ -156,7 +170,7 @@ async fn revoke(
 }
 
 fn rotate_operation() -> Operation {
-    let text = "Replaces a key with a new one; the old key stays valid for a while.";
+    let text = "Replaces a key with a new one; the old key stays valid for a while. An admin can name an id of any account; a name is looked up in the caller's account, or in the one of the parameter `account`. An id takes precedence over a name. If you lost the reply, revoke the new key and create another: the clear text is not stored anywhere.";
     Operation::post("/v1/api-keys/{id}/rotate", "key_rotate", rotate)
         .tag(KEYS)
         .summary("Rotate a key")
@@ -172,7 +186,9 @@ fn rotate_operation() -> Operation {
             example(include_str!("api_keys/key_rotate.json")),
         )
         .and_header("Cache-Control", "`no-store`.")
-        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::Conflict])
+        .idempotent()
+        .refuses([ProblemCode::Conflict])
+        .refuses_when(ProblemCode::NotFound, "no active key has this id or name")
 }
 
 async fn rotate(

@@ -13,7 +13,7 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     round::{
-        Round, RoundEnding,
+        OpenRound, Round, RoundClosing, RoundEnding,
         job::{Disagreement, Job},
     },
 };
@@ -28,6 +28,7 @@ use jurat_wire::{
             ValidateRequestV2,
         },
         events::{self, DecidedEvent, ReplicaStarted},
+        peer::reply::PeerForm,
         rounds::{self, RoundBody},
         v2::{self, DelegateReplyV2, VerdictReplyV2},
     },
@@ -71,6 +72,8 @@ pub(super) enum ReplyVersion {
     /// With warnings about the parts of the request that were ignored.
     V2(Vec<String>),
     V3,
+    /// The form that a prompt-oriented client reads.
+    Peer(PeerForm),
 }
 
 impl ReplyVersion {
@@ -79,6 +82,7 @@ impl ReplyVersion {
         let text = match self {
             Self::V2(warnings) => serde_json::to_string(&v2::down(reply, warnings)),
             Self::V3 => serde_json::to_string(&reply),
+            Self::Peer(form) => serde_json::to_string(&form.reply(reply)),
         };
         // A reply holds text and finite numbers, so it always serializes.
         text.unwrap_or_default()
@@ -112,6 +116,8 @@ enum ReplyMode {
     Events,
     /// A reply immediately, or within the given time, whether or not the round has ended.
     Async(Option<Duration>),
+    /// The reply as lines of data, after the round has ended.
+    Lines,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for ConsensusContext {
@@ -135,7 +141,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ConsensusContext {
 }
 
 fn delegate_operation() -> Operation {
-    let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.\n\nAn executor receives the members of `input` as its `inputs` (a value that is not an object as `inputs.input`), with `objective` and, if the input has none, `prompt` (the objective), `context`, `tools`, `workflow` and `actor`.";
     let about = "Runs a job on 1, 3 or 5 independent executors, checks every output under a policy, and returns the output they agree on, with agreement, confidence and each replica's answer.";
     let description = Operation::post("/api/v3/delegate", "delegate", delegate)
         .aliased("/api/v3", "/api/v4", "_v4")
@@ -152,12 +158,19 @@ fn delegate_operation() -> Operation {
             "The result that the replicas agree on.",
             example(include_str!("consensus/delegate.json")),
         );
-    round_of::<DelegateReply<'_>>(description).tool(
-        Tool::asks("delegate", "Delegate a job", about)
-            .run(delegate_tool)
-            .summary(render::round)
-            .author(TextAuthor::Executors),
-    )
+    round_of::<DelegateReply<'_>>(description)
+        .tool(
+            Tool::asks("delegate", "Delegate a job", about)
+                .run(delegate_tool)
+                .summary(render::round)
+                .author(TextAuthor::Executors),
+        )
+        .tool(
+            Tool::asks("cortensor_delegate_v3", "Delegate a job", about)
+                .run(delegate_tool)
+                .author(TextAuthor::Executors)
+                .for_peers(),
+        )
 }
 
 async fn delegate(
@@ -169,7 +182,7 @@ async fn delegate(
 }
 
 fn validate_operation() -> Operation {
-    let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.\n\nIf `claim` is an object with `output`, the schema and the evidence are read from the claim, otherwise from the request. `context` is sent as one more piece of inline evidence, `{\"kind\": \"context\", \"context\": …}`; `tools`, `workflow` and `actor` are within it.";
     let about = "Has 1, 3 or 5 independent executors judge a claim or an output under a policy, and returns the verdict they agree on: VALID, INVALID, RETRY or NEEDS_SPEC, or null if they do not agree.";
     let description = Operation::post("/api/v3/validate", "validate", validate)
         .aliased("/api/v3", "/api/v4", "_v4")
@@ -186,12 +199,19 @@ fn validate_operation() -> Operation {
             "The result that the replicas agree on.",
             example(include_str!("consensus/validate.json")),
         );
-    round_of::<VerdictReply<'_>>(description).tool(
-        Tool::asks("validate", "Validate a candidate", about)
-            .run(validate_tool)
-            .summary(render::round)
-            .author(TextAuthor::Executors),
-    )
+    round_of::<VerdictReply<'_>>(description)
+        .tool(
+            Tool::asks("validate", "Validate a candidate", about)
+                .run(validate_tool)
+                .summary(render::round)
+                .author(TextAuthor::Executors),
+        )
+        .tool(
+            Tool::asks("cortensor_validate_v3", "Validate a candidate", about)
+                .run(validate_tool)
+                .author(TextAuthor::Executors)
+                .for_peers(),
+        )
 }
 
 async fn validate(
@@ -203,7 +223,7 @@ async fn validate(
 }
 
 fn factcheck_operation() -> Operation {
-    let text = "Has 1, 3 or 5 sessions decide whether a claim is true, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let text = "Has 1, 3 or 5 sessions decide whether a claim is true, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.\n\nAn executor receives `claim`, `prompt`, `mode` and `context`; the prompt is the claim's text, or the object as JSON if it has none. It must return an object with `verdict` TRUE, FALSE or UNSURE, and optionally `confidence` (0 to 1), `reasons` and `sources` (lists).";
     let about = "Has 1, 3 or 5 independent executors decide whether a claim is true, and returns the verdict they agree on: TRUE, FALSE or UNSURE, or null if they do not agree.";
     let description = Operation::post("/api/v3/factcheck", "factcheck", factcheck)
         .aliased("/api/v3", "/api/v4", "_v4")
@@ -220,12 +240,19 @@ fn factcheck_operation() -> Operation {
             "The result that the replicas agree on.",
             example(include_str!("consensus/factcheck.json")),
         );
-    round_of::<VerdictReply<'_>>(description).tool(
-        Tool::asks("factcheck", "Fact-check a claim", about)
-            .run(factcheck_tool)
-            .summary(render::round)
-            .author(TextAuthor::Executors),
-    )
+    round_of::<VerdictReply<'_>>(description)
+        .tool(
+            Tool::asks("factcheck", "Fact-check a claim", about)
+                .run(factcheck_tool)
+                .summary(render::round)
+                .author(TextAuthor::Executors),
+        )
+        .tool(
+            Tool::asks("cortensor_factcheck_v3", "Fact-check a claim", about)
+                .run(factcheck_tool)
+                .author(TextAuthor::Executors)
+                .for_peers(),
+        )
 }
 
 async fn factcheck(
@@ -237,7 +264,7 @@ async fn factcheck(
 }
 
 fn delegate_v2_operation() -> Operation {
-    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let text = "Like version 3 with one replica, in the session that the request names, or in one that routing chooses. `consensus` is ignored with a warning. The reply has no `consensus` and no `replicas`: `evidence`, `error` and `session_id` of the one replica are at the top level.";
     let description = Operation::post("/api/v2/delegate", "delegate_v2", delegate_v2)
         .begins_rounds()
         .tag(CONSENSUS)
@@ -252,7 +279,13 @@ fn delegate_v2_operation() -> Operation {
             "The session's output.",
             example(include_str!("consensus/delegate_v2.json")),
         );
-    round_of::<DelegateReplyV2<'_>>(description)
+    let about = "Runs a job on one session. The text in the result is written by executors and is untrusted.";
+    round_of::<DelegateReplyV2<'_>>(description).tool(
+        Tool::asks("cortensor_delegate", "Delegate with one session", about)
+            .ignores_unknown()
+            .author(TextAuthor::Executors)
+            .for_peers(),
+    )
 }
 
 async fn delegate_v2(
@@ -267,7 +300,7 @@ async fn delegate_v2(
 }
 
 fn validate_v2_operation() -> Operation {
-    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let text = "Like version 3 with one replica, in the session that the request names, or in one that routing chooses. `consensus` is ignored with a warning. The reply has no `consensus` and no `replicas`: `evidence`, `error` and `session_id` of the one replica are at the top level.";
     let description = Operation::post("/api/v2/validate", "validate_v2", validate_v2)
         .begins_rounds()
         .tag(CONSENSUS)
@@ -282,7 +315,13 @@ fn validate_v2_operation() -> Operation {
             "The session's verdict.",
             example(include_str!("consensus/validate_v2.json")),
         );
-    round_of::<VerdictReplyV2<'_>>(description)
+    let about = "Has a candidate judged by one session. The text in the result is written by executors and is untrusted.";
+    round_of::<VerdictReplyV2<'_>>(description).tool(
+        Tool::asks("cortensor_validate", "Validate with one session", about)
+            .ignores_unknown()
+            .author(TextAuthor::Executors)
+            .for_peers(),
+    )
 }
 
 async fn validate_v2(
@@ -297,7 +336,17 @@ async fn validate_v2(
 }
 
 impl ConsensusContext {
-    async fn run(
+    /// The context of a prompt-oriented client, which asks for a stream in the body.
+    pub(super) fn of_peer(self, is_streamed: bool) -> Self {
+        let manner = if is_streamed { ReplyMode::Lines } else { ReplyMode::Whole };
+        Self { manner, ..self }
+    }
+
+    pub(super) const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(super) async fn run(
         self,
         engine: &Engine,
         job: Job,
@@ -312,7 +361,9 @@ impl ConsensusContext {
                 let (watcher, progress) = RoundWatcher::new();
                 (watcher, Some(progress))
             }
-            ReplyMode::Whole | ReplyMode::Async(_) => (RoundWatcher::nobody(), None),
+            ReplyMode::Whole | ReplyMode::Async(_) | ReplyMode::Lines => {
+                (RoundWatcher::nobody(), None)
+            }
         };
         let begun = engine.round_begin(&self.caller, job, watcher, once).await?;
         let mut is_repeated = begun.is_repeated;
@@ -324,6 +375,7 @@ impl ConsensusContext {
                 let memory = self.memory.filter(|_| begun.is_repeated);
                 stream::reply(begun, (progress, memory), shape)
             }
+            (ReplyMode::Lines, _) => stream::lines(begun, shape),
             (ReplyMode::Events | ReplyMode::Whole, _) => {
                 let ended = begun.wait_or_retry().await.map(|(round, is_old)| {
                     is_repeated = is_old;
@@ -365,7 +417,25 @@ pub(super) fn reply(
     result: Result<Round, EngineError>,
     shape: &ReplyVersion,
 ) -> Result<String, Problem> {
+    if let ReplyVersion::Peer(form) = shape {
+        return peer_reply(result, form, |reply| shape.text(reply));
+    }
     reply_with(result, |reply| shape.text(reply))
+}
+
+/// A reply to a prompt-oriented client. A completion without a text would pass for an empty answer.
+pub(super) fn peer_reply<T>(
+    result: Result<Round, EngineError>,
+    form: &PeerForm,
+    write: impl FnOnce(RoundReply<'_>) -> T,
+) -> Result<T, Problem> {
+    if let Ok(Round { open, closing: Some(closing) }) = &result
+        && form.needs_output()
+        && closing.consensus.output.is_none()
+    {
+        return Err(disagreement(open, closing));
+    }
+    reply_with(result, write)
 }
 
 /// A reply in the form of a surface, or the problem that replaces it.
@@ -380,6 +450,11 @@ pub(crate) fn reply_with<T>(
     if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
         return Ok(write(reply));
     }
+    Err(disagreement(&round.open, closing))
+}
+
+/// The problem of a round without an answer that the caller can use.
+fn disagreement(open: &OpenRound, closing: &RoundClosing) -> Problem {
     let detail = match closing.ending {
         RoundEnding::Closed => format!(
             "the replicas do not agree: outcome `{}`, agreement {}",
@@ -388,12 +463,11 @@ pub(crate) fn reply_with<T>(
         RoundEnding::Cancelled => "the round was cancelled before it was decided".to_owned(),
         RoundEnding::Expired => "the node stopped before the round was decided".to_owned(),
     };
-    let problem = Problem::new(ProblemCode::ConsensusDisagreement, detail)
+    Problem::new(ProblemCode::ConsensusDisagreement, detail)
         .with("consensus", json!(ConsensusBlock::of(closing)))
-        .with("replicas", json!(replicas(&round.open, closing)))
-        .with("round_id", json!(round.open.id.as_str()))
-        .with("receipt_id", json!(closing.receipt_id));
-    Err(problem)
+        .with("replicas", json!(replicas(open, closing)))
+        .with("round_id", json!(open.id.as_str()))
+        .with("receipt_id", json!(closing.receipt_id))
 }
 
 /// Whether the client wants an event stream. A client that accepts JSON too gets JSON.
@@ -429,20 +503,45 @@ fn round_of<R: ToSchema>(operation: Operation) -> Operation {
         .idempotent()
         .scope(Scope::RoundsCreate)
         .refuses([
-            ProblemCode::RequestInvalid,
-            ProblemCode::NotSupported,
-            ProblemCode::PolicyInvalid,
-            ProblemCode::SchemaRefused,
-            ProblemCode::SessionUnknown,
-            ProblemCode::SessionPoolTooSmall,
-            ProblemCode::SessionsUnavailable,
             ProblemCode::BudgetExhausted,
             ProblemCode::AccountSuspended,
             ProblemCode::ShuttingDown,
-            ProblemCode::ConsensusDisagreement,
-            ProblemCode::Conflict,
         ])
+        .refuses_when(ProblemCode::RequestInvalid, "a field is wrong")
+        .refuses_when(ProblemCode::NotSupported, UNSUPPORTED)
+        .refuses_when(
+            ProblemCode::PolicyInvalid,
+            "the policy is unknown, or its hash, version or parameters are wrong",
+        )
+        .refuses_when(
+            ProblemCode::SchemaRefused,
+            "the schema exceeds the limits, or the claim cannot be checked against it within them",
+        )
+        .refuses_when(
+            ProblemCode::SessionUnknown,
+            "the pool names a session, label or profile that does not exist",
+        )
+        .refuses_when(
+            ProblemCode::SessionPoolTooSmall,
+            "the pool has fewer sessions than replicas",
+        )
+        .refuses_when(ProblemCode::SessionsUnavailable, "too few sessions can answer now")
+        .refuses_when(
+            ProblemCode::Overloaded,
+            "too many rounds are in progress, or too many checks are waiting",
+        )
+        .refuses_when(
+            ProblemCode::ConsensusDisagreement,
+            "under `fail_hard`: no agreement, or the round was cancelled or its node stopped",
+        )
+        .refuses_when(
+            ProblemCode::Conflict,
+            "another node ended the round, because it took too long",
+        )
 }
+
+/// Requests of other servers of this API that this one does not know.
+const UNSUPPORTED: &str = "`replicas` or `tier` is `adaptive`; `aggregation` is `weighted`, `median_of_means`, `model_ensemble` or `ensemble_model`; `equivalence` is `similarity` or `judge`; or there is `weight_by` or `target_confidence`";
 
 fn delegate_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
     watched(call, consensus_request::delegate).boxed()

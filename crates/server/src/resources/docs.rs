@@ -66,7 +66,7 @@ fn document_operation() -> Operation {
     Operation::get("/openapi.json", "openapi", document).for_anyone().tag(OPERATIONS).summary("Read this document").text("This document: every operation of the server in OpenAPI 3.1.").answers::<Document>(
         200,
         "The document.",
-        json!({ "openapi": "3.1.0", "info": { "title": "Jurat", "version": env!("CARGO_PKG_VERSION") }, "paths": {}, "components": {}, "tags": [] }),
+        json!({ "openapi": "3.1.0", "info": { "title": "Jurat", "version": env!("CARGO_PKG_VERSION") }, "servers": [{ "url": "/" }], "paths": {}, "components": {}, "tags": [] }),
     )
 }
 
@@ -147,6 +147,8 @@ struct Document {
     openapi: String,
     #[schema(value_type = Object)]
     info: Value,
+    #[schema(value_type = Vec<Object>)]
+    servers: Value,
     #[schema(value_type = Object)]
     paths: Value,
     #[schema(value_type = Object)]

@@ -30,7 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
 pub(crate) const MOST_ENTRIES: u32 = 1_000;
 
 fn show_operation() -> Operation {
-    let text = "Checks the whole store and probes every executor, so it may take a while.";
+    let text = "Checks the whole store, looks for stuck tasks, runs, agent events and webhooks, and probes every executor, so it may take a while. `jurat doctor` shows the same, plus checks of its own machine.";
     Operation::get("/v1/doctor", "doctor", show)
         .tag(OPERATIONS)
         .summary("Check the installation")

@@ -55,12 +55,19 @@ fn add_operation() -> Operation {
             example(include_str!("executors/executor_add.json")),
         )
         .idempotent()
-        .refuses([
+        .refuses_when(
             ProblemCode::ValidationError,
+            "a field is invalid, or the variable of `token_env` is not set",
+        )
+        .refuses_when(
             ProblemCode::NotSupported,
-            ProblemCode::Conflict,
+            "`remote`, `target_node` or `scope` is sent and is not `false`",
+        )
+        .refuses_when(ProblemCode::Conflict, "the name of the executor or of its session is taken")
+        .refuses_when(
             ProblemCode::ExecutorUnavailable,
-        ])
+            "`must_answer` is true, but the executor does not answer; nothing is registered",
+        )
 }
 
 async fn add(

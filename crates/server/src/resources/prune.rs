@@ -23,7 +23,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 fn prune_operation() -> Operation {
-    let text = "Removes data that is older than the settings under `storage` and `agent_events` allow, which the server also does regularly: replies stored under idempotency keys, the content of rounds, events of ended tasks and runs, and events to executors. Decisions and the ledger are never removed.";
+    let text = "Removes data that is older than the settings under `storage`, `agent_events` and `webhooks` allow, which the server also does regularly: replies stored under idempotency keys, the content of rounds, events of ended tasks and runs, events to executors, and webhook deliveries. Decisions and the ledger are never removed.";
     Operation::post("/v1/prune", "prune", prune)
         .tag(OPERATIONS)
         .summary("Remove old data")
@@ -57,5 +57,6 @@ async fn prune(
         tasks: pruned.tasks,
         runs: pruned.runs,
         agent_events: pruned.agent_events,
+        webhook_deliveries: pruned.webhook_deliveries,
     }))
 }

@@ -54,7 +54,7 @@ fn list_operation() -> Operation {
     Operation::get("/v1/rounds", "round_list", list)
         .tag(ROUNDS)
         .summary("List rounds")
-        .text("The account's rounds, newest first.")
+        .text("The account's rounds, newest first. The round of a task's voter is shown as `open`, and matches no filter on how rounds end, until the votes are revealed.")
         .scope(Scope::RoundsRead)
         .with(parameters::of_list())
         .with(parameters::of_rounds())
@@ -84,7 +84,7 @@ async fn list(
 }
 
 fn show_operation() -> Operation {
-    let text = "A round and, once it has ended, the fields of its reply. A round of another account is not found.";
+    let text = "A round and, once it has ended, the fields of its reply. A round of another account is not found. The round of a task has no `request`; the task has its contract. The round of a task's voter is shown as `open` until the votes are revealed. With `wait`, the reply comes when the round has ended, or after that many seconds with its current state.";
     let preference = "`wait=10` waits like the parameter `wait`, which takes precedence.";
     let about = "Returns a full round: the request, the state and, once it has ended, the decision and each replica's answer.";
     let waits = "Waits for a round to end, and returns it like `get_round`: open if it has not ended in time, so call again.";
@@ -131,7 +131,7 @@ async fn show(
 }
 
 fn cancel_operation() -> Operation {
-    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task.";
+    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task. Executors that were called may have done the work, so their price stays in the round.";
     let about = "Cancels a round that has not ended: replicas that have not answered are cancelled, and it ends without a verdict.";
     Operation::post("/v1/rounds/{id}/cancel", "round_cancel", cancel)
         .tag(ROUNDS)

@@ -54,7 +54,11 @@ fn add_operation() -> Operation {
             example(include_str!("sessions/session.json")),
         )
         .idempotent()
-        .refuses([ProblemCode::ValidationError, ProblemCode::Conflict])
+        .refuses_when(
+            ProblemCode::ValidationError,
+            "a field is wrong, or the executor is not registered",
+        )
+        .refuses_when(ProblemCode::Conflict, "the id is taken")
 }
 
 async fn add(

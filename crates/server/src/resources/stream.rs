@@ -6,15 +6,18 @@ use axum::response::{
     IntoResponse as _, Response, Sse,
     sse::{Event, KeepAlive},
 };
-use futures::{Stream, stream};
+use futures::{Stream, StreamExt as _, stream};
 use jurat_core::round::Round;
 use jurat_engine::{EngineError, RequestMemory, RoundHandle, RoundProgress};
 use jurat_wire::{api::events, problem::Problem};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::consensus::{ReplyVersion, reply as reply_body};
-use crate::request::encode::engine_problem;
+use super::consensus::{ReplyVersion, peer_reply, reply as reply_body};
+use crate::request::encode::{self, engine_problem};
+
+/// The last line of a stream of data.
+const DONE: &str = "[DONE]";
 
 type RoundFuture = Pin<Box<dyn Future<Output = Result<Round, EngineError>> + Send>>;
 
@@ -47,6 +50,22 @@ pub(super) fn reply(
         }
     });
     sse(events)
+}
+
+/// The reply of a round as lines of data. Until the round ends, comments keep the connection open.
+pub(super) fn lines(begun: RoundHandle, shape: ReplyVersion) -> Response {
+    let data = stream::once(async move {
+        let lines = match shape {
+            ReplyVersion::Peer(form) => {
+                peer_reply(begun.wait().await, &form, |reply| form.chunks(reply))
+            }
+            ReplyVersion::V2(_) | ReplyVersion::V3 => Ok(Vec::new()),
+        };
+        let lines = lines.unwrap_or_else(|problem| vec![encode::peer_body(&problem.body())]);
+        let lines = lines.iter().map(Value::to_string).chain([DONE.to_owned()]);
+        stream::iter(lines.map(|line| Ok(Event::default().data(line))).collect::<Vec<_>>())
+    });
+    sse(data.flatten())
 }
 
 enum StreamItem {

@@ -64,7 +64,7 @@ pub(super) fn operations() -> Vec<Operation> {
 pub(super) const TASK_ID: PathParameter = PathParameter::new("id", "The id of a task.", "task-001");
 
 fn submit_operation() -> Operation {
-    let text = "Submits a contract, alone or with the executors for it, and drives the task to its end. Submitting the same `task_id` with the same contract again returns the existing task; with another contract it is 409. All problems of a contract are reported together in `errors`. The key must also have the scope `verifiers:run` if a verifier decides; its limits apply to the task's calls, and the task is cancelled when the key is revoked or expires.";
+    let text = "Submits a contract, alone or with the executors for it, and drives the task to its end. Submitting the same `task_id` with the same contract again returns the existing task; with another contract it is 409. Up to twenty problems of a contract are reported together in `errors`, and `field` is the first of them. The key must also have the scope `verifiers:run` if a verifier decides; its limits apply to the task's calls, and the task is cancelled when the key is revoked or expires.";
     let preference =
         "`wait=N` returns the task when it ends, or its current state after N seconds.";
     let about = "Has executors work on a job under a contract: some propose, others vote, and the decision is made final. Returns immediately; use `get_task` with `wait` to follow the task. `get_task_sample` returns a contract to start from.";
@@ -166,7 +166,7 @@ async fn cancel(
 ) -> HandlerResult {
     let reason = tasks::decode_cancel(&body)?;
     let keyed = idempotency.write_for("task_cancel", &body, StatusCode::OK, shown);
-    let done = engine.task_cancel_idempotent(&caller, &id, reason.as_deref(), keyed).await?;
+    let done = engine.task_cancel(&caller, &id, reason.as_deref(), keyed).await?;
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
@@ -215,7 +215,7 @@ async fn next_epoch(
 }
 
 fn complain_operation() -> Operation {
-    let text = "Disputes a decision as wrong, once and within `acceptance.settlement.window_ms` after it became final. The decision itself does not change, but it is no longer reused and settles as bad. If the contract names an authority's key, the dispute must be signed with it.";
+    let text = "Disputes a decision as wrong, once and within `acceptance.settlement.window_ms` after it became final. The decision itself does not change, but it is no longer reused and settles as bad. If the contract names an authority's key, the dispute must be signed with it; otherwise a signature is refused. A decision that was already disputed, does not exist yet or whose time is over is 409.";
     let about = "Disputes a final decision as wrong, once and during its settlement window. The decision is recorded as bad and no longer reused; this cannot be undone.";
     Operation::post("/v1/tasks/{id}/feedback", "task_complain", complain)
         .tag(TASKS)
@@ -284,7 +284,7 @@ async fn list(
 }
 
 fn show_operation() -> Operation {
-    let text = "A task with its contract, candidates, votes and spending. A vote's verdict is null until it is revealed.";
+    let text = "A task with its contract, candidates, votes and spending. A vote's verdict is null until it is revealed. With `wait`, the reply comes when the task has ended or its epoch is decided, or after that many seconds with its current state. A task of another account is not found.";
     let about = "Returns the state of a task, with its candidates, votes and budget. With `wait`, returns when the task ends or its epoch is decided, or after that many seconds.";
     Operation::get("/v1/tasks/{id}", "task_show", show)
         .tag(TASKS)
@@ -316,7 +316,7 @@ async fn show(
 ) -> HandlerResult {
     let wait = wait(&query)?.or(Prefer::of(&headers).wait);
     let record = match wait {
-        None => engine.task_get(&caller, &id).await?,
+        None => engine.task_show(&caller, &id).await?,
         // No task has this many events, so this waits only for the end.
         Some(wait) => engine.task_wait(&caller, &id, u64::MAX, wait).await?,
     };
@@ -324,7 +324,7 @@ async fn show(
 }
 
 fn decision_operation() -> Operation {
-    let text = "The decision of a task, with the votes, the rounds of its calls and the digest of the decision. Fields are null if there is no decision yet.";
+    let text = "The decision of a task, with the votes, the rounds of its calls and the digest of the decision. Fields are null if there is no decision yet. The reply also has the keys that WattSwarm's `task run-real` prints.";
     let about = "Returns the decision of a task, with the votes and the confidence. Fields are null if there is no decision yet.";
     Operation::get("/v1/tasks/{id}/decision", "task_decision", decision)
         .tag(TASKS)

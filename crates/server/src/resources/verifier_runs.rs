@@ -62,7 +62,7 @@ const VERIFIER_RUN: PathParameter =
 const FILTERS: [&str; 5] = ["version", "verdict", "purpose", "since", "until"];
 
 fn run_operation() -> Operation {
-    let text = "Has inputs judged. The status is 201 for every verdict, and also if no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not match the contract are refused without a run. A version pinned in the path, the query and the body must be the same. Without a key, only the versions of published templates and platform verifiers can be run, from a small credit of the network address; all others are not found.";
+    let text = "Has inputs judged. The status is 201 for every verdict, and also if no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not match the contract are refused without a run. A version pinned in the path, the query and the body must be the same. Without a key, only the versions of published templates and platform verifiers can be run, from a small credit of the network address; all others are not found. Another owner's verifier is named by its id or as `@owner/name`, with the slash unescaped or as `%2F`.";
     let about = "Has the judge of a verifier decide whether inputs pass, and returns `passed` with the reasoning. `passed` is null when no judge could decide, which is neither a pass nor a fail.";
     let which = "The id or name of a verifier, or `system:` and the name of a platform verifier; append `@` and a version to pin one.";
     Operation::post("/v1/verifiers/{ref}/runs", "verifier_run", run)
@@ -158,7 +158,7 @@ async fn anonymous(
 }
 
 fn list_operation() -> Operation {
-    let text = "The account's runs of all verifiers, newest first. With `Accept: application/x-ndjson` all runs are sent, one per line, and `limit` is ignored; if the list cannot be sent completely, the connection breaks off.";
+    let text = "The account's runs of all verifiers, newest first. With `Accept: application/x-ndjson` all runs are sent, one per line, `limit` is ignored, and `cursor` says where to start; if the list cannot be sent completely, the connection breaks off.";
     Operation::get("/v1/verifier-runs", "run_list", list)
         .tag(VERIFIERS)
         .summary("List or export verifier runs")
@@ -198,7 +198,7 @@ async fn list(
 }
 
 fn of_verifier_operation() -> Operation {
-    let text = "The account's runs of one verifier or platform verifier, newest first.";
+    let text = "The account's runs of one verifier or platform verifier, newest first. A verifier that the account cannot run is not found.";
     Operation::get("/v1/verifiers/{ref}/runs", "verifier_runs", of_verifier)
         .tag(VERIFIERS)
         .summary("List the runs of a verifier")

@@ -52,7 +52,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 fn test_operation() -> Operation {
-    let text = "Has the judges of a version decide labelled cases, and reports how often they are right, with confidence intervals. Without `cases`, the version's own examples are used, each judged without showing it to the judge as an example. Every case is a run and costs as much. With `Accept: text/event-stream` each judged case is sent as an event `case`, and the report as the last event.";
+    let text = "Has the judges of a version decide labelled cases, and reports how often they are right, with confidence intervals. Without `cases`, the version's own examples are used, each judged without showing it to the judge as an example. Every case is a run with the purpose `test` and costs as much. An empty body means `{}`. If the credit or a limit does not cover the first case, nothing is judged; later problems are not errors, and the report says why a case was left out. If the client disconnects, the measurement stops; cases in progress finish and are paid. Platform verifiers cannot be measured. With `Accept: text/event-stream` each judged case is sent as an event `case`, and the report as the last event.";
     measures(
         Operation::post("/v1/verifiers/{ref}/tests", "verifier_test", test)
             .begins_rounds()
@@ -81,7 +81,7 @@ async fn test(
 }
 
 fn attack_operation() -> Operation {
-    let text = "Tries known injections on the judges of a version, and reports how often one passes. Every attack is a run and costs as much. With `Accept: text/event-stream` each judged attack is sent as an event `case`, and the report as the last event.";
+    let text = "Tries known injections on the judges of a version, and reports how often one passes. Every attack is a run with the purpose `attack` and costs as much; it should fail. A verifier without a text field is 400. With `Accept: text/event-stream` each judged attack is sent as an event `case`, and the report as the last event.";
     measures(
         Operation::post("/v1/verifiers/{ref}/attacks", "verifier_attack", attack)
             .begins_rounds()

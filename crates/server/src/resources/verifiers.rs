@@ -80,7 +80,10 @@ fn deploy_operation() -> Operation {
             example(include_str!("verifiers/verifier_deploy.json")),
         )
         .idempotent()
-        .refuses([ProblemCode::Conflict])
+        .refuses_when(
+            ProblemCode::Conflict,
+            "the token is missing, stale, or came with a new name; or the name belongs to a revoked or platform verifier",
+        )
         .tool(
             Tool::adds("deploy_verifier", "Deploy a verifier", about)
                 .body_within::<DeployVerifierArguments>("payload")
@@ -107,7 +110,7 @@ async fn deploy(
 }
 
 fn list_operation() -> Operation {
-    let text = "The account's active verifiers by name, without platform verifiers.";
+    let text = "The active verifiers that the caller can use, its own and those of shared workflows, by name, without platform verifiers.";
     let about = "Lists the active verifiers that the account owns or can use through shared workflows, by name, one page at a time.";
     Operation::get("/v1/verifiers", "verifier_list", list)
         .tag(VERIFIERS)
@@ -154,7 +157,7 @@ fn listed(reached: &ReachedVerifier) -> ListedVerifier<'_> {
 }
 
 fn show_operation() -> Operation {
-    let text = "One full version with its criterion and examples: the pinned one, or the current one. Verifiers that the account does not own, revoked ones and platform verifiers are not found.";
+    let text = "One full version with its criterion and examples: the pinned one, or the current one. Verifiers that the account neither owns nor can use, revoked ones, platform verifiers and unknown ones are not found, all with the same text. A bare name refers to a verifier of the account; if only other owners have it, `hint` has the full names of those shared with the caller. The slash of `@owner/name` may be sent as `%2F` or unescaped. A version in the path and in the query must be the same.";
     let about = "Returns a full version of a verifier: criterion, input contract, examples, judge and version token.";
     let which = "The id or name of a verifier, or `@owner/name` for another owner's; append `@` and a version to pin one.";
     Operation::get("/v1/verifiers/{ref}", "verifier_get", show)
@@ -227,8 +230,8 @@ async fn versions(
 }
 
 fn revoke_operation() -> Operation {
-    let text = "Permanently deactivates a verifier: it is no longer listed, shown or run. Its name cannot be reused, and its runs can still be read.";
-    let about = "Permanently deactivates a verifier. Its name cannot be reused, and its runs can still be read.";
+    let text = "Permanently deactivates a verifier: it is no longer listed, shown or run. Its name cannot be reused, and its runs can still be read. It cannot be undone, and repeating it returns the same. A pinned version is refused.";
+    let about = "Permanently deactivates a verifier. Its name cannot be reused, and its runs can still be read. It cannot be undone, and repeating it returns the same. A pinned version is refused.";
     Operation::delete("/v1/verifiers/{ref}", "verifier_revoke", revoke)
         .tag(VERIFIERS)
         .summary("Revoke a verifier")
@@ -267,7 +270,7 @@ async fn revoke(
 }
 
 fn erase_operation() -> Operation {
-    let text = "Permanently deletes a verifier, active or revoked, with its versions, measurements and runs. It must be named by its id. Its name becomes available again. A verifier that is part of a published template is refused, and the error names the templates.";
+    let text = "Permanently deletes a verifier, active or revoked, with its versions, measurements and runs. It must be named by its id, without a version. Its name becomes available again. A verifier that is part of a published template is refused, and the error names the templates.";
     let about = "Permanently deletes a verifier with all its versions and runs. This cannot be undone; prefer `revoke_verifier`.";
     Operation::delete("/v1/verifiers/{ref}/permanent", "verifier_delete", erase)
         .tag(VERIFIERS)

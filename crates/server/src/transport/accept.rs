@@ -41,7 +41,7 @@ use super::{
 };
 use crate::{
     request::{
-        auth::{self, PeerAddress},
+        auth::{self, LoopbackMark, PeerAddress},
         encode, error_form, layers,
     },
     router,
@@ -153,6 +153,9 @@ async fn converse(
     let service = service_fn(move |mut request: Request<Incoming>| {
         if let Some(peer) = peer {
             let client = client_address::client(peer, request.headers(), &trusted);
+            if auth::is_from_this_machine(peer, request.headers(), &trusted) {
+                request.extensions_mut().insert(LoopbackMark);
+            }
             request.extensions_mut().insert(PeerAddress(client));
         }
         answer(router.clone(), engine.clone(), request, inbound, phase.clone())

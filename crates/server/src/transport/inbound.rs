@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::peers::PeerOptions;
+
 /// The limits and names of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerOptions {
@@ -14,6 +16,8 @@ pub struct ServerOptions {
     pub tools: Vec<String>,
     /// Proxies that may name the client of a request.
     pub trusted_proxies: Vec<IpNet>,
+    /// What is on for clients and registries of other systems.
+    pub peers: PeerOptions,
 }
 
 /// The limits on what comes in.

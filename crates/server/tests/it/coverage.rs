@@ -47,6 +47,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
         open,
         BTreeSet::from([
             "/",
+            "/.well-known/agent-registration.json",
             "/.well-known/goodeye-client-config",
             "/.well-known/oauth-protected-resource",
             "/.well-known/oauth-protected-resource/mcp",

@@ -2,9 +2,11 @@
 
 mod agent_events;
 mod agent_runs;
+mod peers;
 mod people;
 mod tasks;
 mod templates;
+mod webhooks;
 mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -316,6 +318,9 @@ async fn the_examples_match_the_real_server() {
     played.extend(people::logins().await);
     played.extend(tasks::tasks().await);
     played.extend(agent_events::agent_events().await);
+    played.extend(peers::prompts().await);
+    played.extend(peers::claims().await);
+    played.extend(webhooks::webhooks().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

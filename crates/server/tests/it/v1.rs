@@ -17,4 +17,5 @@ mod shares;
 pub(crate) mod tasks;
 pub(crate) mod templates;
 pub(crate) mod verifiers;
+pub(crate) mod webhooks;
 mod workflows;

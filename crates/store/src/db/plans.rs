@@ -4,14 +4,16 @@ use jurat_testkit::postgres::TestSchema;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::sqlite::setup;
-use crate::ops::{agent_events, agent_runs, evidence, knowledge, open_work, storage, tasks};
+use crate::ops::{
+    agent_events, agent_runs, evidence, knowledge, open_work, storage, tasks, webhooks,
+};
 
 /// The number of rows in each table. A database rightly scans a table with few rows.
 const SQLITE_ROWS: u32 = 100_000;
 const POSTGRES_ROWS: u32 = 25_000;
 
 /// Mostly old rows, as in a store that has been used for a long time.
-const FILL: [&str; 13] = [
+const FILL: [&str; 15] = [
     "insert into tasks (account_id, id, task_type, phase, contract, contract_digest, panel, state, \
      seq, due_at, created_at, updated_at, ended_at) \
      select 'acct_' || (n % 100), 't-' || n, 'type-' || (n % 7), \
@@ -47,6 +49,14 @@ const FILL: [&str; 13] = [
      select 'acct_' || (n % 100), 'e-' || n, 'out', 'x-' || (n % 20), 't', 's', 'k-' || n, '{}', \
      case when n % 100 = 0 then 'pending' else 'acked' end, 1, case when n % 100 = 0 then n end, \
      n, n from numbers",
+    "insert into webhooks (account_id, id, url, events, scheme, secret, state, created_at, \
+     updated_at) select 'acct_' || (n % 100), 'whk_' || n, 'u', '*', 'standard', 's', 'enabled', \
+     n, n from numbers",
+    "insert into webhook_deliveries (account_id, id, webhook_id, event_id, event_type, body, \
+     state, attempts, attempts_before, next_at, created_at, updated_at) \
+     select 'acct_' || (n % 100), 'd-' || n, 'whk_' || (n % 200), 'e-' || n, 't', '{}', \
+     case when n % 100 = 0 then 'pending' else 'delivered' end, 1, 0, \
+     case when n % 100 = 0 then n end, n, n from numbers",
     "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
      request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
      closed_at, consensus) select 'acct_' || (n % 100), 'rnd_' || n, 'validate', 'closed', 'n', 1, \
@@ -67,6 +77,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         knowledge::TEXTS,
         evidence::TEXTS,
         agent_events::TEXTS,
+        webhooks::TEXTS,
         open_work::TEXTS,
         storage::TEXTS,
         storage::gone::TEXTS,
@@ -97,7 +108,7 @@ fn sqlite_reads_tasks_along_indexes() {
             let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
             for line in lines.map(Result::unwrap) {
                 let is_whole = line.starts_with("SCAN ") && !line.contains(" INDEX ");
-                let is_table = ["task", "knowledge", "evidence", "agent"];
+                let is_table = ["task", "knowledge", "evidence", "agent", "webhook"];
                 let is_table = is_table.iter().any(|name| line.contains(&format!("SCAN {name}")));
                 assert!(!(is_whole && is_table), "{line}: {text}");
             }

@@ -5,9 +5,10 @@ use jurat_core::{
     account::ledger::{Balance, Movement, Transfer},
     id::{AccountId, RoundId},
     time::Timestamp,
+    webhook::WebhookEvent,
 };
 
-use super::{accounts, checkup::MOST_FAULTS, rounds::AFTER_ALL};
+use super::{accounts, checkup::MOST_FAULTS, rounds::AFTER_ALL, webhooks::announce::announce};
 use crate::{
     Behalf, Result,
     db::{
@@ -340,10 +341,19 @@ pub(crate) async fn post(tx: &mut Tx<'_>, posting: &Posting) -> Result<Option<Ba
         tx.run(MAKE, args![&posting.account_id]).await?;
         posted = try_post(tx, posting).await?;
     }
-    Ok(posted)
+    let Some((balance, last)) = posted else { return Ok(None) };
+    if let Ok(account) = AccountId::parse(&posting.account_id) {
+        let at = Timestamp::from_micros(posting.at);
+        let event = WebhookEvent::of_credit(&account, (posting.change, balance), last, at);
+        if let Some(event) = event {
+            announce(tx, &account, &event, at).await?;
+        }
+    }
+    Ok(Some(balance))
 }
 
-async fn try_post(tx: &mut Tx<'_>, posting: &Posting) -> Result<Option<Balance>> {
+/// Changes the balance. Returns it with the number of its last line.
+async fn try_post(tx: &mut Tx<'_>, posting: &Posting) -> Result<Option<(Balance, i64)>> {
     let Posting { account_id, change, lines, round_id, note, at, .. } = posting;
     let mut args = args![
         change.granted,
@@ -360,7 +370,7 @@ async fn try_post(tx: &mut Tx<'_>, posting: &Posting) -> Result<Option<Balance>>
         let micros = lines.iter().map(|line| line.micros).collect();
         args.extend([SqlArg::Texts(movements), SqlArg::Numbers(micros)]);
         args.extend(args![round_id.as_ref(), note.as_ref(), *at]);
-        return Ok(tx.first(POST, args, read_balance).await?.map(|(balance, _)| balance));
+        return tx.first(POST, args, read_balance).await;
     }
     let Some((balance, last)) = tx.first(CHANGE, args, read_balance).await? else {
         return Ok(None);
@@ -370,7 +380,7 @@ async fn try_post(tx: &mut Tx<'_>, posting: &Posting) -> Result<Option<Balance>>
         let args = args![account_id, id, movement, micros, round_id.as_ref(), note.as_ref(), *at];
         tx.run(TRANSFER, args).await?;
     }
-    Ok(Some(balance))
+    Ok(Some((balance, last)))
 }
 
 /// Reserves a part of the daily limit for a visitor; `false` if not enough of it is left. All such

@@ -43,6 +43,8 @@ pub struct OpenWorkCounts {
     pub workers: u64,
     /// Undelivered events, and the time since which the first is pending.
     pub events: QueueDepth,
+    /// Waiting webhook deliveries, and when the first was due.
+    pub deliveries: QueueDepth,
 }
 
 /// The number of waiting items, counted up to a limit, and the earliest time among them.
@@ -76,6 +78,10 @@ const EVENTS: &str = "\
     select 'events' as id, count(*) as times, min(created_at) as earliest, cast(0 as bigint) as workers from (\
         select created_at from agent_events where next_at is not null limit 100000) as pending";
 
+const DELIVERIES: &str = "\
+    select 'deliveries' as id, count(*) as times, min(next_at) as earliest, cast(0 as bigint) as workers from (\
+        select next_at from webhook_deliveries where next_at is not null limit 100000) as pending";
+
 const OVERDUE: &str = "\
     select account_id, id, task_type, contract, contract_digest, panel, state, seq, due_at, \
     created_at, updated_at, ended_at, reason, ordered_by from tasks where due_at < $1 \
@@ -93,6 +99,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (QUEUED, QUEUED),
     (LEASED, LEASED),
     (EVENTS, EVENTS),
+    (DELIVERIES, DELIVERIES),
     (OVERDUE, OVERDUE),
     (GIVEN_UP, GIVEN_UP),
 ];
@@ -114,6 +121,7 @@ async fn counts(tx: &mut Tx<'_>) -> Result<OpenWorkCounts> {
         leased,
         workers,
         events: waiting(tx, EVENTS).await?.0,
+        deliveries: waiting(tx, DELIVERIES).await?.0,
     })
 }
 

@@ -106,6 +106,8 @@ pub struct PruneOrder {
     /// Agent events added before this time, which are only counted here: they have an operation of
     /// their own.
     pub agent_events_before: Timestamp,
+    /// Webhook deliveries added before this time, which are only counted here, too.
+    pub deliveries_before: Timestamp,
     pub limit: u32,
 }
 
@@ -122,13 +124,16 @@ pub struct PruneCounts {
     pub runs: u64,
     /// Agent events.
     pub agent_events: u64,
+    /// Webhook deliveries.
+    pub webhook_deliveries: u64,
 }
 
 impl PruneCounts {
     /// The largest of the numbers.
     pub fn most(&self) -> u64 {
-        let all = [self.answers, self.rounds, self.tasks, self.runs, self.agent_events];
-        all.into_iter().max().unwrap_or_default()
+        let of_work = [self.answers, self.rounds, self.tasks, self.runs];
+        let of_messages = [self.agent_events, self.webhook_deliveries];
+        of_work.into_iter().chain(of_messages).max().unwrap_or_default()
     }
 
     #[must_use]
@@ -139,6 +144,7 @@ impl PruneCounts {
             tasks: self.tasks + other.tasks,
             runs: self.runs + other.runs,
             agent_events: self.agent_events + other.agent_events,
+            webhook_deliveries: self.webhook_deliveries + other.webhook_deliveries,
         }
     }
 }

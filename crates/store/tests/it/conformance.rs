@@ -29,6 +29,7 @@ pub(crate) mod templates;
 pub(crate) mod trust;
 pub(crate) mod verifier_runs;
 pub(crate) mod verifiers;
+pub(crate) mod webhooks;
 pub(crate) mod workflow_content;
 pub(crate) mod workflows;
 
@@ -383,6 +384,19 @@ macro_rules! conformance {
             the_events_waiting_for_an_executor_are_limited,
             old_events_are_pruned_and_pending_ones_stay,
             events_for_human_review_are_found,
+        );
+        $crate::conformance::stories!(
+            $start,
+            webhooks,
+            a_round_is_announced_in_the_transaction_that_closes_it,
+            a_webhook_about_one_round_receives_no_others,
+            credit_is_announced_with_its_posting,
+            a_delivery_is_taken_by_one_node_and_its_late_outcome_is_refused,
+            a_disabled_webhook_is_announced_to_the_others,
+            a_delivery_is_replayed_unless_it_is_waiting,
+            waiting_deliveries_are_limited_and_the_rest_is_recorded,
+            webhooks_are_limited_listed_and_removed_with_their_deliveries,
+            old_deliveries_are_pruned_and_waiting_ones_stay,
         );
         $crate::conformance::stories!(
             $start,

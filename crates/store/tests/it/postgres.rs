@@ -13,7 +13,9 @@ use jurat_store::{
 
 use crate::{
     backend::{self, Backend, TestSchema},
-    conformance::{agent_runs, conformance, evidence, storage, tasks, verifiers::deployed},
+    conformance::{
+        agent_runs, conformance, evidence, storage, tasks, verifiers::deployed, webhooks,
+    },
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         HOUR_MS, account, at, claim, close_round, closing, deploy, executor, grant, holding,
@@ -183,7 +185,7 @@ async fn a_connection_sees_the_rows_of_one_account() {
 /// The same for everything that belongs to tasks and runs.
 #[tokio::test]
 async fn a_connection_sees_the_tasks_of_one_account() {
-    const TABLES: [&str; 10] = [
+    const TABLES: [&str; 12] = [
         "tasks",
         "task_events",
         "task_candidates",
@@ -194,6 +196,8 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         "task_run_steps",
         "task_run_events",
         "agent_events",
+        "webhooks",
+        "webhook_deliveries",
     ];
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -201,6 +205,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         tasks::with_everything(&store, &account(name)).await;
         agent_runs::with_everything(&store, &account(name)).await;
         evidence::with_everything(&store, &account(name)).await;
+        webhooks::with_everything(&store, &account(name)).await;
     }
     store.close().await;
     for table in TABLES {
@@ -235,7 +240,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0, but this program needs 9; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+        "the database has schema version 0, but this program needs 10; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -249,7 +254,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99, but this program knows versions up to 10; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 11; use a newer program"
     );
     schema.drop().await;
 }

@@ -172,7 +172,8 @@ pub struct ReplicaBody<'a> {
     /// The output it returned; null in validate.
     #[schema(value_type = Value, required = true)]
     pub output: Option<Cow<'a, Value>>,
-    /// Its own confidence in its answer.
+    /// Its own confidence in its answer: `score` of `/verify`, or the member `confidence` of the
+    /// output.
     #[schema(required = true)]
     pub score: Option<f64>,
     /// Reason codes for its answer.

@@ -65,7 +65,8 @@ request! {
     /// which are reserved for the caller.
     pub strict struct FactcheckRequest, draft FactcheckDraft {
         claim: FactClaim,
-        /// Defaults to `standard`.
+        /// Defaults to `standard`. In the mode `realtime`, a session whose executor does not list
+        /// `factcheck:realtime` in its task types abstains with `NEEDS_SPEC`.
         mode: Option<words::FactcheckMode>,
         policy: Option<FactcheckPolicyChoice>;
         ..job: JobFields,

@@ -48,7 +48,7 @@ pub struct ExecutorOrder {
 request! {
     /// A request to register an executor.
     ///
-    /// `remote`, `target_node` and `scope` are refused with `not_supported`.
+    /// `remote`, `target_node` and `scope` are refused with `not_supported`, unless they are `false`.
     pub strict struct AddExecutorRequest, draft AddExecutorDraft {
         remote: Hidden<DirectOnly>,
         target_node: Hidden<DirectOnly>,

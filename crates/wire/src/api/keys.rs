@@ -36,7 +36,7 @@ const DEFAULT_GRACE_S: u64 = 86_400;
 request! {
     /// A request to create a key. Unknown fields are ignored, unless one looks like a misspelt field.
     pub open struct CreateKeyRequest, draft CreateKeyDraft {
-        /// Name of the key; no `/` and no control characters.
+        /// Name of the key; no `/`, no control characters, and no `-`, `.` or space at its start.
         name: KeyName,
         /// Scopes of the key. Defaults to all scopes of the creating key except `admin`; for an admin,
         /// to all scopes that an account needs for its own resources.

@@ -33,15 +33,15 @@ pub struct PolicyRequest {
 request! {
     /// The policy of a request: the deciding rules and the required sessions.
     pub strict struct PolicyObject, draft PolicyObjectDraft {
-        /// The deciding policy, such as `vp.schema_only.v1`.
+        /// The deciding policy, such as `vp.schema_only.v1`; the kind of job has a default.
         policy_id: Option<NotBlank>,
-        /// The parameters of the policy. Needs `policy_id`.
+        /// The parameters of the policy; defaults to `{}`. Needs `policy_id`.
         policy_params: Option<PolicyParams>,
-        /// Needs `policy_id`.
+        /// Defaults to `1`. Needs `policy_id`.
         policy_version: Option<String>,
-        /// Needs `policy_id`; must be the correct hash.
+        /// Must be the correct hash; computed if left out. Needs `policy_id`.
         policy_hash: Option<String>,
-        /// Delegate only: the task type that the executors are asked for.
+        /// Delegate only: the task type that the executors are asked for; defaults to `delegate`.
         task_type: Option<NotBlank>;
         ..routing: PolicyRouting
     }

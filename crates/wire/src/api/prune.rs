@@ -34,6 +34,8 @@ pub struct PrunedBody {
     pub runs: u64,
     /// Events to executors.
     pub agent_events: u64,
+    /// Webhook deliveries.
+    pub webhook_deliveries: u64,
 }
 
 /// Reads whether to only count old data.

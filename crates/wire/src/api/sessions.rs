@@ -42,12 +42,13 @@ request! {
         /// One of the profiles that the executor declares; defaults to `default`.
         profile: Option<NotBlank>,
         tier: Option<words::Tier>,
+        /// Words that requests can route by; none by default.
         labels: Option<Vec<String>>,
         /// Maps task types to the executor's names for them; the key `*` matches any.
         task_types: Option<TaskTypeNames>,
         /// Expected share of correct answers; defaults to the value of the tier. Stored in thousandths.
         reliability: Option<Reliability>,
-        /// Price per call in millionths of a credit.
+        /// Price per call in millionths of a credit; 0 by default.
         price_micros: Option<Whole<0, 1_000_000_000_000>>,
     }
 }

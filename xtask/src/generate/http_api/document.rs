@@ -76,17 +76,18 @@ pub(super) fn word(value: &Value) -> &str {
 }
 
 fn operations(root: &Value) -> Vec<OperationEntry> {
-    let mut found: Vec<OperationEntry> = Vec::new();
+    let (mut found, mut aliases) = (Vec::<OperationEntry>::new(), Vec::new());
     for (path, methods) in root["paths"].as_object().into_iter().flatten() {
         for (method, value) in methods.as_object().into_iter().flatten() {
             let entry = entry(path, method, value);
-            // An alias says the same words.
-            let same =
-                |it: &&mut OperationEntry| it.summary == entry.summary && it.text == entry.text;
-            match found.iter_mut().find(same) {
-                Some(known) => known.merge(entry),
-                None => found.push(entry),
-            }
+            let list = if value["x-alias-of"].is_null() { &mut found } else { &mut aliases };
+            list.push(entry);
+        }
+    }
+    for alias in aliases {
+        let own = word(&alias.value["x-alias-of"]);
+        if let Some(operation) = found.iter_mut().find(|it| it.id == own) {
+            operation.addresses.extend(alias.addresses);
         }
     }
     found.sort_by(|left, right| left.order.cmp(&right.order));
@@ -106,15 +107,5 @@ fn entry(path: &str, method: &str, value: &Value) -> OperationEntry {
         addresses: vec![format!("{} {path}", method.to_uppercase())],
         value: value.clone(),
         order: (path.to_owned(), rank),
-    }
-}
-
-impl OperationEntry {
-    /// Adds another address. The id of an alias is longer than the operation's own.
-    fn merge(&mut self, mut other: Self) {
-        if other.id.len() < self.id.len() {
-            std::mem::swap(self, &mut other);
-        }
-        self.addresses.append(&mut other.addresses);
     }
 }

@@ -60,6 +60,11 @@ impl<'a> Objects<'a> {
                     bodies.extend(name(schema));
                 }
             }
+            for (_, response) in operation.errors() {
+                for schema in schemas(document.resolved(response)) {
+                    reach(document, schema, &mut reached);
+                }
+            }
             for name in reached {
                 users.entry(name).or_default().push(operation);
             }
@@ -171,9 +176,16 @@ impl<'a> Objects<'a> {
 impl OperationEntry {
     /// The replies that are no errors.
     pub(super) fn replies(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.responses().filter(|(status, _)| *status < "400")
+    }
+
+    pub(super) fn errors(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.responses().filter(|(status, _)| "400" <= *status)
+    }
+
+    fn responses(&self) -> impl Iterator<Item = (&str, &Value)> {
         let responses = self.value["responses"].as_object().into_iter().flatten();
-        let replies = responses.filter(|(status, _)| status.as_str() < "400");
-        replies.map(|(status, response)| (status.as_str(), response))
+        responses.map(|(status, response)| (status.as_str(), response))
     }
 }
 

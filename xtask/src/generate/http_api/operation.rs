@@ -8,7 +8,7 @@ use super::{
     document::{OperationEntry, word},
     fields, json,
     objects::Objects,
-    types::{Direction, about, rules_of, type_of},
+    types::{self, Direction, about, rules_of, type_of},
 };
 use crate::generate::pages::row;
 
@@ -77,15 +77,21 @@ fn parameters(operation: &OperationEntry, objects: &Objects<'_>) -> String {
             continue;
         }
         let mut rules = rules_of(objects, &parameter["schema"]);
-        if parameter["required"] == true && place != "path" {
+        if parameter["required"] == true {
             rules.insert(0, "required".to_owned());
         }
-        let is_key = name == "Idempotency-Key";
-        let about = about(objects, parameter);
-        let about = if is_key { "see [Repeating a request](#repeating-a-request)" } else { &about };
-        let rule = if is_key { String::new() } else { rules.join("; ") };
+        let mut about = about(objects, parameter);
+        if name == "Idempotency-Key" {
+            "see [Repeating a request](#repeating-a-request)".clone_into(&mut about);
+            rules.clear();
+        }
+        // A path without the parameter is another path.
+        if place == "path" {
+            rules.clear();
+        }
+        let rule = rules.join("; ");
         let kind = type_of(objects, &parameter["schema"], Direction::Request);
-        row(&mut text, &[&format!("`{name}`"), place, &kind, &rule, about]);
+        row(&mut text, &[&format!("`{name}`"), place, &kind, &rule, &about]);
     }
     if text.is_empty() {
         return text;
@@ -204,11 +210,14 @@ fn headers(objects: &Objects<'_>, response: &Value) -> String {
 
 /// The codes of this operation, with the cases that it tells.
 fn refusals(operation: &OperationEntry, objects: &Objects<'_>) -> String {
-    let (mut cases, mut codes) = (String::new(), Vec::new());
-    for (status, response) in operation.value["responses"].as_object().into_iter().flatten() {
+    let (mut cases, mut codes, mut forms) = (String::new(), Vec::new(), Vec::new());
+    for (status, response) in operation.errors() {
         let response = objects.document().resolved(response);
-        let examples = &response["content"]["application/problem+json"]["examples"];
-        for code in examples.as_object().into_iter().flat_map(|it| it.keys()) {
+        for content in response["content"].as_object().into_iter().flat_map(|it| it.values()) {
+            let form = objects.name_of(&content["schema"]).filter(|name| *name != "Problem");
+            forms.extend(form.map(|name| objects.link(name)));
+        }
+        for code in problem_codes(response) {
             let link = format!("[`{code}`](errors/{code}.md)");
             match case(word(&response["description"]), code) {
                 Some(case) => row(&mut cases, &[status, &link, case]),
@@ -217,7 +226,12 @@ fn refusals(operation: &OperationEntry, objects: &Objects<'_>) -> String {
             }
         }
     }
+    forms.sort();
+    forms.dedup();
     let mut text = String::new();
+    if !forms.is_empty() {
+        let _ = write!(text, "\nThe body of an error is {}.\n", types::joined(&forms, "or"));
+    }
     if !cases.is_empty() {
         let _ = write!(text, "\n| status | code | when |\n|---|---|---|\n{cases}");
     }
@@ -226,6 +240,13 @@ fn refusals(operation: &OperationEntry, objects: &Objects<'_>) -> String {
         let _ = write!(text, "\n{also} {}.\n", codes.join(", "));
     }
     text
+}
+
+/// The codes of an error response, in any form: it has an example of each.
+fn problem_codes(response: &Value) -> Vec<&String> {
+    let contents = response["content"].as_object().into_iter().flat_map(|it| it.values());
+    let examples = contents.flat_map(|content| content["examples"].as_object());
+    examples.flat_map(|it| it.keys()).collect()
 }
 
 /// When the operation answers with a code, from a line of the description of the response.

@@ -10,6 +10,9 @@ const UNLIMITED: [f64; 2] = [9_007_199_254_740_991.0, 4_294_967_295.0];
 /// A longer pattern tells a reader less than its description.
 const LONGEST_PATTERN: usize = 60;
 
+/// Patterns that refuse blank text.
+const BLANK: [&str; 2] = [r"\S", r"^[^\x00]*[^\s\x00][^\x00]*$"];
+
 /// Whether a value is sent or received: a null that is sent counts as left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -146,7 +149,7 @@ fn range(smallest: &Value, largest: &Value) -> Option<String> {
 /// The length and the pattern of a text.
 fn lengths(schema: &Value) -> Vec<String> {
     let pattern = word(&schema["pattern"]);
-    let is_blank_rule = pattern == r"\S";
+    let is_blank_rule = BLANK.contains(&pattern);
     let mut rules = Vec::new();
     if is_blank_rule {
         rules.push("not blank".to_owned());

@@ -21,6 +21,13 @@ pub(super) fn settings(config: &CliConfig) -> Vec<CheckupFinding> {
     let advice = "Correct its name, or remove it; `jurat help settings` lists all settings.";
     let unknown = unknown_variables().into_iter();
     findings.extend(unknown.map(|text| CheckupFinding::warning("settings", text, advice)));
+    if let Some(account) = &config.peers.loopback_account {
+        findings.push(CheckupFinding::warning(
+            "loopback",
+            format!("programs on this machine need no key and act for `{account}`"),
+            "Remove `auth.loopback_account` unless every program and user of this machine may do so.",
+        ));
+    }
     findings
 }
 

@@ -19,6 +19,9 @@ use crate::{Engine, EngineError};
 /// How long a key that was revoked on another node may still be accepted.
 const BELIEVED: Duration = Duration::from_secs(5);
 
+/// Stands for a key in the limits of callers from this machine that have none.
+const LOOPBACK_KEY: &str = "loopback";
+
 /// The account of a key, its rights, and its remaining allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyAdmission {
@@ -82,10 +85,10 @@ impl KeyCache {
 }
 
 /// The operator's own account is never refused.
-fn credit(record: &KeyRecord) -> CreditMode {
-    if record.key.account == AccountId::admin() {
+fn credit(account: &AccountId, is_suspended: bool) -> CreditMode {
+    if *account == AccountId::admin() {
         CreditMode::Unmetered
-    } else if record.suspended {
+    } else if is_suspended {
         CreditMode::Suspended
     } else {
         CreditMode::Metered
@@ -109,8 +112,31 @@ impl Engine {
             account: record.key.account.clone(),
             scopes: record.key.scopes.clone(),
             key: self.caller_key(&record.key),
-            credit: credit(&record),
+            credit: credit(&record.key.account, record.suspended),
             allowance,
+        }))
+    }
+
+    /// Admits a request without a key from this machine, for the account that the operator named;
+    /// `None` if there is no such account. It may start rounds and read them, and nothing else.
+    pub async fn admit_loopback(
+        &self,
+        account: &AccountId,
+    ) -> Result<Option<KeyAdmission>, EngineError> {
+        let found = self.inner.store.accounts().get(&Behalf::Platform, account).await?;
+        let Some(found) = found else { return Ok(None) };
+        let (limits, now) = (&self.inner.limits, self.inner.clock.now());
+        let of_account = limits.requests_per_minute_per_account;
+        self.inner.keys_in_use.request_of_account(account, of_account, now)?;
+        Ok(Some(KeyAdmission {
+            account: account.clone(),
+            scopes: BTreeSet::from([Scope::RoundsCreate, Scope::RoundsRead]),
+            key: CallerKey {
+                id: LOOPBACK_KEY.to_owned(),
+                concurrent_rounds: limits.rounds_per_key,
+            },
+            credit: credit(account, found.suspended_at.is_some()),
+            allowance: None,
         }))
     }
 

@@ -64,6 +64,10 @@ pub enum LimitExceeded {
         "the executor has reached its limit of {0} waiting events; wait until it has received some"
     )]
     AgentEvents(u32),
+    #[error(
+        "the webhook has reached its limit of {0} waiting deliveries; wait until it has received some"
+    )]
+    WebhookDeliveries(u32),
 }
 
 /// The keys in use on this node.

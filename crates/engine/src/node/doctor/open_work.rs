@@ -1,6 +1,6 @@
-//! Checks whether tasks, runs and agent events progress, or wait in vain.
+//! Checks whether tasks, runs, agent events and webhooks progress, or wait in vain.
 
-use jurat_core::{checkup::CheckupFinding, task::TaskRecord, time::Timestamp};
+use jurat_core::{checkup::CheckupFinding, task::TaskRecord, time::Timestamp, webhook::Webhook};
 use jurat_store::{Behalf, OpenWorkCounts};
 
 use crate::{Engine, EngineError};
@@ -15,6 +15,7 @@ const RECENT_MS: i64 = 24 * 3_600_000;
 const NAMED: usize = 3;
 const MOST_TASKS: u32 = 100;
 const MOST_EVENTS: u32 = 10_000;
+const MOST_WEBHOOKS: u32 = 100;
 
 impl Engine {
     pub(super) async fn work_findings(&self) -> Result<Vec<CheckupFinding>, EngineError> {
@@ -26,6 +27,8 @@ impl Engine {
         let mut findings = task_findings(&counts, &late, now);
         findings.extend(run_findings(&counts, now));
         findings.extend(event_findings(&counts, self.recently_given_up(now).await?, now));
+        let disabled = self.inner.store.webhooks().disabled(&Behalf::Platform, &MOST_WEBHOOKS);
+        findings.extend(webhook_findings(&counts, &disabled.await?, now));
         Ok(findings)
     }
 
@@ -128,6 +131,42 @@ fn run_findings(counts: &OpenWorkCounts, now: Timestamp) -> Vec<CheckupFinding> 
             leased.count, queued.count
         );
         findings.push(CheckupFinding::ok("runs", text));
+    }
+    findings
+}
+
+fn webhook_findings(
+    counts: &OpenWorkCounts,
+    disabled: &[Webhook],
+    now: Timestamp,
+) -> Vec<CheckupFinding> {
+    let pending = &counts.deliveries;
+    let late = pending.first.map_or(0, |due| now.millis_since(due));
+    let mut findings = Vec::new();
+    if OVERDUE_AFTER_MS < late {
+        let text =
+            format!("waiting deliveries: {}, the oldest due for {} s", pending.count, late / 1_000);
+        let advice = "Start `jurat serve` on this store; if it is running, check its log and `webhooks.deliveries_per_minute`.";
+        findings.push(CheckupFinding::warning("webhooks", text, advice));
+    }
+    if !disabled.is_empty() {
+        let named = disabled.iter().take(NAMED).map(|it| {
+            let reason = it.disabled.as_ref().map_or("", |it| it.reason.as_str());
+            format!("`{}` of `{}`: {reason}", it.id, it.account)
+        });
+        let named: Vec<String> = named.collect();
+        let rest = if NAMED < disabled.len() { ", …" } else { "" };
+        let text = format!(
+            "disabled because they failed: {} ({}{rest})",
+            disabled.len(),
+            named.join(", ")
+        );
+        let advice = "Their owners can fix the receivers and run `jurat webhooks enable`.";
+        findings.push(CheckupFinding::warning("webhooks", text, advice));
+    }
+    if findings.is_empty() {
+        let text = format!("waiting deliveries: {}; none is late", pending.count);
+        findings.push(CheckupFinding::ok("webhooks", text));
     }
     findings
 }

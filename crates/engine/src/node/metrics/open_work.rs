@@ -20,6 +20,7 @@ pub(crate) struct OpenWorkMetrics {
     runs: Family<LabelPairs<1>, Gauge>,
     queued: Gauge,
     pending: Gauge,
+    deliveries: Gauge,
     asked_at: Mutex<Option<Timestamp>>,
 }
 
@@ -30,12 +31,14 @@ impl OpenWorkMetrics {
             runs: Family::default(),
             queued: Gauge::default(),
             pending: Gauge::default(),
+            deliveries: Gauge::default(),
             asked_at: Mutex::default(),
         };
         register(registry, &metric::TASKS_OPEN, figures.tasks.clone());
         register(registry, &metric::RUNS_OPEN, figures.runs.clone());
         register(registry, &metric::RUN_STEPS_QUEUED, figures.queued.clone());
         register(registry, &metric::AGENT_EVENTS_PENDING, figures.pending.clone());
+        register(registry, &metric::WEBHOOK_DELIVERIES_PENDING, figures.deliveries.clone());
         figures
     }
 
@@ -79,6 +82,7 @@ impl OpenWorkMetrics {
         }
         self.queued.set(whole(counts.queued.count));
         self.pending.set(whole(counts.events.count));
+        self.deliveries.set(whole(counts.deliveries.count));
     }
 }
 

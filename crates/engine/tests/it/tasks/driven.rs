@@ -100,11 +100,12 @@ async fn a_cancelled_task_ends_immediately() {
     let [fake] = app.executors([gated(able())]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
     fake.wait_for_calls(1).await;
-    let record = app.engine.task_cancel(&admin_caller(), "t1", Some("enough")).await.unwrap();
+    let record =
+        app.engine.task_cancel_unkeyed(&admin_caller(), "t1", Some("enough")).await.unwrap();
     assert_eq!(record.state.end, Some(TaskEnd::Cancelled { reason: "enough".to_owned() }));
     // Nobody waits for its executor any more.
     fake.abandoned(1).await;
-    let again = app.engine.task_cancel(&admin_caller(), "t1", None).await.unwrap();
+    let again = app.engine.task_cancel_unkeyed(&admin_caller(), "t1", None).await.unwrap();
     assert_eq!(again.seq, record.seq);
     app.engine.shutdown().await;
 }
@@ -122,7 +123,7 @@ async fn a_task_is_cancelled_without_probing_its_executors() {
         app.clock.advance_ms(100_000);
         fake.set(able().health(FakeHealth::Hangs));
         let before = asked(&fake, "health");
-        let record = app.engine.task_cancel(&admin_caller(), id, None).await.unwrap();
+        let record = app.engine.task_cancel_unkeyed(&admin_caller(), id, None).await.unwrap();
         assert_eq!(record.state.phase, TaskPhase::Cancelled);
         assert_eq!(asked(&fake, "health"), before);
         fake.set(able());
@@ -136,7 +137,7 @@ async fn an_ended_task_cannot_be_cancelled() {
     let _fakes = app.executors([able()]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
     ended(&app, "t1").await;
-    let refused = app.engine.task_cancel(&admin_caller(), "t1", None).await.unwrap_err();
+    let refused = app.engine.task_cancel_unkeyed(&admin_caller(), "t1", None).await.unwrap_err();
     assert!(matches!(refused, EngineError::Conflict(_)), "{refused}");
     app.engine.shutdown().await;
 }
@@ -166,7 +167,7 @@ async fn a_restarted_node_continues_where_the_last_one_stopped() {
     first.engine.shutdown().await;
     fake.set(able());
     let second = TestApp::with_store(&location).await;
-    let known = second.engine.task_get(&admin_caller(), "t1").await.unwrap();
+    let known = second.engine.task_show(&admin_caller(), "t1").await.unwrap();
     assert!(known.state.claims.is_empty(), "the claim was given up: {:?}", known.state.claims);
     second.start(SoleNode::Yes).await;
     let record = ended(&second, "t1").await;

@@ -147,7 +147,7 @@ async fn vote(app: &TestApp) {
         verdict_digest: "sha256:verdict".to_owned(),
         available: Vec::new(),
     };
-    let state = app.engine.task_get(&admin_caller(), "t1").await.unwrap().state;
+    let state = app.engine.task_show(&admin_caller(), "t1").await.unwrap().state;
     let salt = "salt".to_owned();
     let sealed = TaskBallotRow {
         candidate: "c1".to_owned(),
@@ -167,7 +167,7 @@ async fn vote(app: &TestApp) {
 /// Writes the events of a command, as the driver of a task does.
 async fn write(app: &TestApp, command: TaskCommand, with: Option<TaskAppendExtras>) {
     let (now, caller) = (app.clock.now(), admin_caller());
-    let record = app.engine.task_get(&caller, "t1").await.unwrap();
+    let record = app.engine.task_show(&caller, "t1").await.unwrap();
     let mut state = record.state;
     let events = decide(&state, &command, now, &VoterReliability::new()).unwrap();
     for event in &events {

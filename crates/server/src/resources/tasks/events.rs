@@ -78,7 +78,7 @@ async fn events(
 ) -> HandlerResult {
     let after = after(&query, &headers)?;
     if wants_stream(&headers) {
-        engine.task_get(&caller, &id).await?;
+        engine.task_show(&caller, &id).await?;
         return Ok(follow::stream(FollowedTask { engine, caller, id }, after));
     }
     let found = engine.task_events(&caller, &id, after, query.with_one_more()).await;
@@ -144,7 +144,7 @@ impl EventSource for FollowedTask {
 
     fn whole(&self) -> BoxFuture<'_, Result<Value, EngineError>> {
         async move {
-            let record = self.engine.task_get(&self.caller, &self.id).await?;
+            let record = self.engine.task_show(&self.caller, &self.id).await?;
             Ok(json!(tasks::whole(view(&record))))
         }
         .boxed()

@@ -488,7 +488,7 @@ async fn transfer(
     let wanted = named.wanted(&[])?;
     let to = templates::decode_transfer(&body)?;
     let keyed = idempotency.write_for("template_transfer", &body, StatusCode::OK, offered_template);
-    let done = engine.template_offer(&caller, &wanted, &to, keyed).await?;
+    let done = engine.template_transfer(&caller, &wanted, &to, keyed).await?;
     Ok(idempotency::reply(done, |it| encode::ok(&offered_template(it))))
 }
 

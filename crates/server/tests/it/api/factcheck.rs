@@ -10,8 +10,9 @@ use serde_json::json;
 #[tokio::test]
 async fn three_of_five_say_true() {
     let app = TestApp::new().await;
+    let live = |verdict| fact(verdict).task_types(&["factcheck", "factcheck:realtime"]);
     let fakes = app
-        .executors([fact("TRUE"), fact("TRUE"), fact("TRUE"), fact("FALSE"), fact("UNSURE")])
+        .executors([live("TRUE"), live("TRUE"), live("TRUE"), live("FALSE"), live("UNSURE")])
         .await;
     let body = json!({
         "claim": "The Eiffel Tower is in Paris.",

@@ -165,7 +165,7 @@ fn ignores(path: &str) -> bool {
         "/api/v2",
     ];
     // Protocols of peers have members that we do not know.
-    const PEERS: [&str; 3] = ["/mcp", "/verify", "/auth"];
+    const PEERS: [&str; 5] = ["/mcp", "/verify", "/auth", "/api/v1", "/api/v3/completions"];
     let is_ours = OURS.iter().any(|end| path.ends_with(end));
     (REGISTRY.iter().any(|start| path.starts_with(start)) && !is_ours)
         || PEERS.iter().any(|start| path.starts_with(start))

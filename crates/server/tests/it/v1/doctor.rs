@@ -28,7 +28,7 @@ async fn a_sound_installation_passes_every_check() {
     let checks = body["checks"].as_array().unwrap().iter();
     let checks: Vec<&str> = checks.filter_map(|it| it["check"].as_str()).collect();
     let executors = ["executors"; 3];
-    let work = ["sessions", "judges", "tasks", "runs", "agent-events"];
+    let work = ["sessions", "judges", "tasks", "runs", "agent-events", "webhooks"];
     let expected = [&["store", "store", "ledger", "clock"], &executors[..], &work].concat();
     assert_eq!(checks, expected);
 }

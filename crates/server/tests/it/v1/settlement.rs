@@ -247,7 +247,7 @@ async fn only_the_authority_that_the_contract_names_can_complain() {
     // Readers of the events can check who it was.
     let told = event(&app, "task-1", "TASK_FEEDBACK_REPORTED").await;
     assert_eq!(told["data"]["signed"]["signature"], right["signature"]);
-    let known = app.engine.task_get(&admin_caller(), "task-1").await.unwrap();
+    let known = app.engine.task_show(&admin_caller(), "task-1").await.unwrap();
     assert_eq!(known.state.windows[0].complaint.as_deref(), Some("it is wrong"));
 }
 

@@ -1,6 +1,7 @@
 //! Closes a round: its replicas, its decision, its run, and its credit.
 
 use const_format::concatcp;
+use jurat_core::{id::AccountId, time::Timestamp};
 
 use super::{
     RoundCharge, RoundLost,
@@ -12,7 +13,10 @@ use crate::{
         row::{DbRow, read_number},
         tx::{SqlArg, Tx, args},
     },
-    ops::{ledger, verifier_runs},
+    ops::{
+        ledger, verifier_runs,
+        webhooks::announce::{announce, announcement},
+    },
 };
 
 const END: &str = "\
@@ -34,13 +38,18 @@ const CLOSE_POSTGRES: &str = concatcp!(
      ), recorded as ( \
      insert into entries (account_id, round_id, receipt_id, entry, recorded_at) \
      select account_id, id, $11, $12, $5 from ended \
-     ) select 'rounds' as name, count(*) as number from ended"
+     ), announced as (",
+    announcement!("$21", "$22", "$23", "$24", "$5", "(select account_id from ended)"),
+    ") select 'rounds' as name, count(*) as number from ended"
 );
-/// SQLite numbers parameters by their first use.
+/// SQLite numbers parameters by their first use. The statement also reads whether the account has a
+/// webhook, so that others pay for no further statement.
 const END_SQLITE: &str = "\
     update rounds set state = $1, closed_at = $2, outcome = $3, verdict = $4, \
     agreement_bp = $5, confidence_bp = $6, consensus = $7, receipt_id = $8 \
-    where account_id = $9 and id = $10 and state = 'open' and lease_token = $11";
+    where account_id = $9 and id = $10 and state = 'open' and lease_token = $11 \
+    returning 'rounds' as name, \
+    exists (select 1 from webhooks where webhooks.account_id = rounds.account_id) as number";
 const REPLICA: &str = concatcp!(
     "insert into replicas (account_id, ",
     REPLICA_COLUMNS,
@@ -143,12 +152,19 @@ async fn end_in_one(tx: &mut Tx<'_>, row: ClosingRow) -> Result<bool> {
         numbers(|it| it.cost_micros),
         texts(|it| Some(&it.document)),
     ]);
+    let event = row.event.as_ref();
+    args.extend(args![
+        event.map(|it| it.id.as_str()),
+        event.map(|it| it.event_type.as_str()),
+        event.and_then(|it| it.subject.as_deref()),
+        event.map(|it| it.body.as_str())
+    ]);
     let ended = tx.first(CLOSE_POSTGRES, args, read_number).await?;
     Ok(ended == Some(1))
 }
 
 async fn end_in_steps(tx: &mut Tx<'_>, row: ClosingRow) -> Result<bool> {
-    let ClosingRow { account_id, id, closed_at, receipt_id, .. } = row;
+    let ClosingRow { account_id, id, closed_at, receipt_id, event, .. } = row;
     let args = args![
         row.state,
         closed_at,
@@ -162,9 +178,9 @@ async fn end_in_steps(tx: &mut Tx<'_>, row: ClosingRow) -> Result<bool> {
         &id,
         row.lease_token
     ];
-    if tx.run(END_SQLITE, args).await? == 0 {
+    let Some(has_webhooks) = tx.first(END_SQLITE, args, read_number).await? else {
         return Ok(false);
-    }
+    };
     for replica in row.replicas {
         let args = args![
             &account_id,
@@ -180,6 +196,11 @@ async fn end_in_steps(tx: &mut Tx<'_>, row: ClosingRow) -> Result<bool> {
         ];
         tx.run(REPLICA, args).await?;
     }
-    tx.run(ENTRY, args![account_id, id, receipt_id, row.entry, closed_at]).await?;
+    tx.run(ENTRY, args![&account_id, id, receipt_id, row.entry, closed_at]).await?;
+    if let Some(event) = event.filter(|_| has_webhooks != 0)
+        && let Ok(account) = AccountId::parse(&account_id)
+    {
+        announce(tx, &account, &event, Timestamp::from_micros(closed_at)).await?;
+    }
     Ok(true)
 }

@@ -13,6 +13,7 @@ use jurat_core::{
         replica::{FailureCode, Label, Replica, ReplicaAnswer, ReplicaFailure, ReplicaVote},
     },
     verifier::run::{RoundSettlement, VerifierRunTicket},
+    webhook::WebhookEvent,
 };
 
 use super::RoundOpening;
@@ -266,6 +267,8 @@ pub(super) struct ClosingRow {
     pub(super) capture: Option<CaptureRow>,
     /// The location of the judges' texts, whose verifier may have been deleted in the meantime.
     pub(super) words: Option<JudgeTextLocation>,
+    /// The announcement of the round or its verifier run.
+    pub(super) event: Option<WebhookEvent>,
 }
 
 /// The location of the texts of a verifier's judges.
@@ -302,6 +305,8 @@ impl ClosingRow {
             .with(Movement::Capture, captured_micros)
             .with(Movement::Release, released_micros);
         let run_end = round.run.as_ref().zip(run);
+        let run_end = run_end.map(|(ticket, end)| VerifierRunEndRow::new(&ticket.id, end));
+        let run_verdict = run_end.as_ref().map(|end| end.verdict);
         let capture = match &round.step {
             Some(step) if 0 < captured_micros => Some(CaptureRow {
                 execution_id: step.execution_id.clone(),
@@ -331,7 +336,8 @@ impl ClosingRow {
             receipt_id: closing.receipt_id.clone(),
             entry: closing.entry.clone(),
             replicas: closing.replicas.iter().map(ReplicaRow::new).collect::<Result<_>>()?,
-            run_end: run_end.map(|(ticket, end)| VerifierRunEndRow::new(&ticket.id, end)),
+            event: WebhookEvent::of_round(round, closing, run_verdict),
+            run_end,
             posting: Some(settled).filter(Posting::moves_something),
         })
     }

@@ -195,6 +195,11 @@ const AGENT_EVENTS: &str = "\
     select cast($1 as text) as id, count(*) as times from (select 1 from agent_events where account_id = $2 \
     and created_at < $3 and next_at is null order by created_at limit $4) as old";
 
+const DELIVERIES: &str = "\
+    select cast($1 as text) as id, count(*) as times from (select 1 from webhook_deliveries \
+    where account_id = $2 and created_at < $3 and next_at is null \
+    order by created_at limit $4) as old";
+
 pub(super) async fn count(tx: &mut Tx<'_>, pruning: &PruneOrder) -> Result<PruneCounts> {
     let rounds = tx.own(ROUNDS_COUNT);
     Ok(PruneCounts {
@@ -203,6 +208,7 @@ pub(super) async fn count(tx: &mut Tx<'_>, pruning: &PruneOrder) -> Result<Prune
         tasks: times(tx, TASKS_COUNT, pruning, pruning.events_before).await?,
         runs: times(tx, AGENT_RUNS_COUNT, pruning, pruning.events_before).await?,
         agent_events: times(tx, AGENT_EVENTS, pruning, pruning.agent_events_before).await?,
+        webhook_deliveries: times(tx, DELIVERIES, pruning, pruning.deliveries_before).await?,
     })
 }
 

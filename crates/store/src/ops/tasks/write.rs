@@ -4,6 +4,7 @@ use jurat_core::{
     id::RoundId,
     task::{TaskAddition, TaskCandidateRow, TaskEvent, TaskKey},
     time::Timestamp,
+    webhook::WebhookEvent,
 };
 
 use super::{
@@ -16,7 +17,7 @@ use crate::{
         row::{DbRow, RowReader, json},
         tx::{Tx, args},
     },
-    ops::{agent_events, knowledge},
+    ops::{agent_events, knowledge, webhooks::announce::announce},
 };
 
 const ADD: &str = "\
@@ -193,7 +194,13 @@ async fn add_events(
 ) -> Result<()> {
     let text = tx.own(EVENTS);
     let args = args![&key.account, &key.id, seq, at, events_text(events)?];
-    tx.run(text, args).await.map(drop)
+    tx.run(text, args).await?;
+    for (seq, event) in (seq.saturating_add(1)..).zip(events) {
+        if let Some(event) = WebhookEvent::of_task(key, seq, event, at) {
+            announce(tx, &key.account, &event, at).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn add_candidate(tx: &mut Tx<'_>, key: &TaskKey, candidate: &TaskCandidateRow) -> Result<()> {

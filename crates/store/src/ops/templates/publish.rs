@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jurat_core::{
     id::AccountId,
+    webhook::WebhookEvent,
     workflow::{
         search::{SearchIndex, SearchTexts},
         template::{
@@ -23,6 +24,7 @@ use crate::{
         row::{DbRow, RowReader, json},
         tx::{Tx, args},
     },
+    ops::webhooks::announce::announce,
 };
 
 const WORKFLOW: &str = "\
@@ -182,6 +184,8 @@ pub(super) async fn publish(
         tx.run(PIN_ADD, args).await?;
     }
     tx.run(STAMP, args![&handle]).await?;
+    let event = WebhookEvent::of_template(&template, publish.at);
+    announce(tx, &publish.account, &event, publish.at).await?;
     Ok(Ok(published(publish, template, publish.summary.clone())))
 }
 

@@ -51,6 +51,8 @@ const COUNTED: &[(&str, &[&str], IsMarked)] = &[
     ("task_run_steps", &["output", "error"], IsMarked::Yes),
     ("task_run_events", &["body"], IsMarked::No),
     ("agent_events", &["body", "decision", "last_error"], IsMarked::No),
+    ("webhooks", &["url", "description", "events"], IsMarked::No),
+    ("webhook_deliveries", &["body", "reply", "last_error"], IsMarked::No),
 ];
 
 /// Tables that belong to an account through its templates.
@@ -153,6 +155,7 @@ fn order(account: &AccountId, before: Timestamp) -> PruneOrder {
         texts_before: before,
         events_before: before,
         agent_events_before: before,
+        deliveries_before: before,
         limit: 100,
     }
 }

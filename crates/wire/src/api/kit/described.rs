@@ -24,6 +24,10 @@ use crate::api::{
         profile::built_in,
         request::{self as chat, ChatRequest},
     },
+    peer::{
+        self,
+        request::{PeerCompletionRequest, PeerCreateRequest},
+    },
     prune::{self, PruneRequest},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -31,6 +35,7 @@ use crate::api::{
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
+    webhooks::{self, AddWebhookRequest, ChangeWebhookRequest, RotateWebhookRequest},
 };
 use crate::{executor::TaskContract, problem::Problem};
 
@@ -76,7 +81,18 @@ fn cases() -> Vec<DescribedCase> {
             validate_v2,
         ),
     ];
+    cases.extend([
+        case::<PeerCompletionRequest>(
+            |it| peer::request::completion(it).map(drop),
+            json!({ "prompt": "x", "session_id": 1, "timeout": 5 }),
+        ),
+        case::<PeerCreateRequest>(
+            |it| peer::request::create(it).map(drop),
+            json!({ "session_id": 1 }),
+        ),
+    ]);
     cases.extend(own_resources());
+    cases.extend(of_webhooks());
     cases.extend(of_the_registry());
     cases.extend(of_tasks());
     cases.extend(sharing::cases());
@@ -136,6 +152,23 @@ fn own_resources() -> Vec<DescribedCase> {
                 "stream": true, "stream_options": { "include_usage": true },
                 "jurat": { "timeout_ms": 5 },
             }),
+        ),
+    ]
+}
+
+fn of_webhooks() -> [DescribedCase; 3] {
+    [
+        case::<AddWebhookRequest>(
+            |it| webhooks::decode_add(it).map(drop),
+            json!({ "url": "https://example.com/x", "events": ["task.failed"], "description": "d" }),
+        ),
+        case::<ChangeWebhookRequest>(
+            |it| webhooks::decode_change(it).map(drop),
+            json!({ "is_enabled": true, "events": ["task.failed"], "description": "d" }),
+        ),
+        case::<RotateWebhookRequest>(
+            |it| webhooks::decode_rotate(it).map(drop),
+            json!({ "grace_seconds": 1 }),
         ),
     ]
 }

@@ -37,6 +37,7 @@ request! {
         /// How many spare sessions of the pool may replace failed ones; defaults to the number of
         /// replicas, 0 for none.
         spares: Option<Count<0, 10>>,
+        /// How the scores of the winners are combined; defaults to `majority`.
         aggregation: Option<SupportedAggregation>,
         /// Alias of `aggregation`.
         strategy: Option<SupportedAggregation>,
@@ -52,6 +53,7 @@ request! {
         merge: Option<words::Merge>,
         /// Stop as soon as no outstanding replica can change the winner.
         early_stop: Option<bool>,
+        /// `traces` adds inline evidence to the replicas.
         include: Option<IncludeList>,
     }
 

@@ -12,7 +12,7 @@ use jurat_core::{
     task::agent_event,
     verifier,
     verifier::run,
-    workflow,
+    webhook, workflow,
     workflow::{share, template},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -113,6 +113,9 @@ described! {
     ShareState, share::ShareState, "The caller's answer to a share.";
     VerifierRole, workflow::VerifierRole, "Role on a verifier: run it, also tune it, or full access.";
     VerifierStatus, verifier::VerifierStanding, "Whether a verifier can be used.";
+    WebhookDeliveryState, webhook::WebhookDeliveryState, "State of a webhook delivery.";
+    WebhookEventType, webhook::WebhookEventType, "Type of a webhook event.";
+    WebhookState, webhook::WebhookState, "Whether events are sent to a webhook.";
 }
 
 /// Makes words readable in requests: any other word is refused, with the list of known words.
@@ -158,6 +161,7 @@ read! {
     TimeoutPolicy, job::TimeoutPolicy;
     WhoseWorkflows, workflow::OwnershipFilter;
     WorkflowSource, workflow::VersionSource;
+    WebhookEventType, webhook::WebhookEventType;
 }
 
 /// The state of a round: open, or how it ended.

@@ -81,7 +81,7 @@ pub struct VerifierRunBody<'a> {
     #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     pub confidence: OptionalMember<f64>,
-    /// True if the verdict has a confidence below one half; otherwise left out.
+    /// True if the verdict has a confidence of one half or less; otherwise left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool)]
     pub low_confidence: Option<bool>,

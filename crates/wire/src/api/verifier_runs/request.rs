@@ -49,7 +49,8 @@ request! {
         run_id: Option<BoundedText<200>>,
         /// Number of judges; defaults to the number in `judges`, or one.
         replicas: Option<JudgeCount>,
-        /// Judges to use instead of the version's own judge.
+        /// Judges to use instead of the version's own judge, each once. A metered account cannot
+        /// name a model without a price if other models of its provider have one.
         judges: Option<JudgeList>,
         /// Call the judges even if a verdict on the same inputs is cached.
         fresh: Option<bool>,

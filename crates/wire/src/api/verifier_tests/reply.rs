@@ -29,7 +29,8 @@ pub struct ReportBody<'a> {
     pub shown: bool,
     /// Two measurements with the same digest used the same cases.
     pub data_digest: Cow<'a, str>,
-    /// The judges' scores: those of a test, or how often an attack succeeded.
+    /// The judges' scores: those of a test, or of attacks `n`, `inconclusive`, `succeeded`,
+    /// `success_rate` and `families`, which counts the same by family.
     #[schema(value_type = Object)]
     pub figures: Value,
     /// How likely each judge is to be right, if the cases allow an estimate.

@@ -29,7 +29,7 @@ request! {
         /// The cases; defaults to the version's own examples, each judged without showing it to the
         /// judge as an example.
         cases: Option<ListOf<LabelledCase, 1, MOST_CASES>>,
-        /// Use the cases of the newest test of the previous version.
+        /// Use the cases of the newest test of the previous version; cannot be combined with `cases`.
         previous_cases: Option<bool>,
         /// The version to test; defaults to the current one.
         version: Option<VersionNumber>,
@@ -41,15 +41,17 @@ request! {
         fresh: Option<bool>,
         /// Also test the previous version on the same cases, unless it was tested on them before.
         compare: Option<bool>,
-        /// The deadline of each case.
+        /// The deadline of each case; defaults to two minutes.
         timeout_ms: Option<RunTimeoutMs>,
     }
 
     /// Inputs whose verdict is known.
     pub strict struct LabelledCase {
-        /// Unique id of the case; derived from its content if left out.
+        /// Unique id of the case; if left out, 12 hexadecimal digits derived from its content.
         id: Option<BoundedText<128>>,
+        /// Exactly the fields of the version's contract, each with text that is not blank.
         inputs: Option<BTreeMap<String, String>>,
+        /// The URL of a public image, if the contract has one.
         media_url: Option<MediaUrl>,
         /// Whether it should pass.
         passed: CaseLabel,
@@ -69,7 +71,7 @@ request! {
         judges: Option<JudgeList>,
         /// Call the judges even if a verdict on the same inputs is cached.
         fresh: Option<bool>,
-        /// The deadline of each attack.
+        /// The deadline of each attack; defaults to two minutes.
         timeout_ms: Option<RunTimeoutMs>,
     }
 }

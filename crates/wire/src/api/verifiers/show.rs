@@ -28,7 +28,8 @@ pub struct ListedVerifier<'a> {
     pub version_token: Cow<'a, str>,
     pub created_at: Time,
     pub updated_at: Time,
-    /// The caller's role.
+    /// The caller's role: `exec` to run it; `tune` to also see it fully, measure it and deploy its
+    /// next version; `owner` for everything.
     pub role: words::VerifierRole,
     /// The workflow that gives the caller access; null for the owner.
     #[schema(required = true)]

@@ -1,4 +1,4 @@
-//! A server that dies while it fetches evidence, or while it delivers agent events.
+//! A server that dies while it fetches evidence, or while it delivers agent events or webhooks.
 
 use std::{
     collections::BTreeMap, os::unix::process::ExitStatusExt as _, process::Command, sync::Arc,
@@ -7,6 +7,7 @@ use std::{
 use jurat_testkit::{
     fake_documents::FakeDocuments,
     fake_executor::{FakeExecutor, ReceivedCall, answers},
+    fake_receiver::{FakeReceiver, ReceiverAnswer},
 };
 use serde_json::{Value, json};
 
@@ -17,18 +18,27 @@ use super::{
 use crate::http::Http;
 
 /// Where the server dies.
-const DEATHS: [&str; 3] = ["evidence_fetch_after", "event_take_after", "event_tell_after"];
+const DEATHS: [&str; 5] = [
+    "evidence_fetch_after",
+    "event_take_after",
+    "event_tell_after",
+    "webhook_take_after",
+    "webhook_send_after",
+];
 /// Its lease, the result of its candidate, and the end; more if a lease was lost.
 const EVENTS: usize = 3;
 /// A lost delivery is repeated after seconds, and a fast machine reads the list a thousand times in
 /// one of them.
 const LOOKS: usize = 200_000;
 
-/// An executor whose answer refers to a document, and that subscribes to events.
+/// An executor whose answer refers to a document, and that subscribes to events, and a webhook for
+/// the end of its task.
 struct Told {
     site: Site,
     web: FakeDocuments,
     fake: Arc<FakeExecutor>,
+    receiver: FakeReceiver,
+    webhook: String,
     order: Value,
 }
 
@@ -45,7 +55,16 @@ impl Told {
         add.args(["--price-micros", &price]);
         let (added, order) = tokio::task::block_in_place(|| (add.output(), Self::order(&site)));
         assert!(added.unwrap().status.success());
-        Self { site, web, fake, order }
+        let receiver = FakeReceiver::start(ReceiverAnswer::Status(200)).await;
+        let url = receiver.url();
+        let mut add =
+            site.command(&["webhooks", "add", &url, "--event", "task.finalized", "--json"]);
+        add.env("JURAT_WEBHOOKS_ALLOW", "127.0.0.0/8");
+        let added = tokio::task::block_in_place(|| add.output()).unwrap();
+        assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+        let added: Value = serde_json::from_slice(&added.stdout).unwrap();
+        let webhook = added["id"].as_str().unwrap().to_owned();
+        Self { site, web, fake, receiver, webhook, order }
     }
 
     fn order(site: &Site) -> Value {
@@ -62,6 +81,8 @@ impl Told {
     fn live(&self, mut command: Command) -> Option<Vec<Value>> {
         command.env("JURAT_JUDGES_MEDIA_ALLOW", "127.0.0.0/8");
         command.env("JURAT_AGENT_EVENTS_TIMEOUT_MS", "2000");
+        command.env("JURAT_WEBHOOKS_ALLOW", "127.0.0.0/8");
+        command.env("JURAT_WEBHOOKS_TIMEOUT_MS", "2000");
         let server = serve(command);
         let http = Http::new(&server.url, &self.site.home.state());
         let events = self.follow(&http);
@@ -81,10 +102,13 @@ impl Told {
         for _ in 0..LOOKS {
             let (_, listed) = http.ask("GET", "/v1/agent-events?executor=a", "").ok()?;
             let items = listed["items"].as_array().unwrap();
-            if EVENTS <= items.len() && items.iter().all(|it| it["state"] == "acked") {
+            let path = format!("/v1/webhooks/{}/deliveries", self.webhook);
+            let (_, sent) = http.ask("GET", &path, "").ok()?;
+            let is_sent = sent["items"][0]["state"] == "delivered";
+            if EVENTS <= items.len() && items.iter().all(|it| it["state"] == "acked") && is_sent {
                 return Some(items.clone());
             }
-            last = listed;
+            last = json!([listed, sent]);
         }
         panic!("the events were not told: {last}")
     }
@@ -134,8 +158,16 @@ pub(super) async fn all(kind: Kind) {
             "event_tell_after" => assert!(0 < count(2) && count(2) <= tried, "{told_before:?}"),
             "event_take_after" => assert!(count(2) == 0 && 0 < tried, "{told_before:?}"),
             // It was fetched but not recorded, so it is fetched again.
-            _ => assert_eq!(told.web.asked(), ["/a", "/a"]),
+            "evidence_fetch_after" => assert_eq!(told.web.asked(), ["/a", "/a"]),
+            // A webhook is sent at least once, and again only if nobody recorded it.
+            "webhook_take_after" => assert_eq!(told.receiver.received().len(), 1),
+            _ => assert_eq!(told.receiver.received().len(), 2),
         }
+        let received = told.receiver.received();
+        let id = received[0].header("webhook-id");
+        assert!(
+            received.iter().all(|it| it.header("webhook-id") == id && it.body == received[0].body)
+        );
         assert_eq!(count(1) + count(2), events.len(), "{told_before:?}");
         let store = told.site.store().await;
         let [task] = &kept::tasks(&store, "t").await[..] else { panic!("there is one task") };
