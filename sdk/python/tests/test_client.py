@@ -160,6 +160,10 @@ def test_executors_and_sessions_are_administered(client):
     assert client.sessions.get("again")["executor"] == "one"
     assert "again" in [item["session_id"] for item in client.sessions.list()]
     client.sessions.remove("again")
+    # More than a page of the list.
+    for number in range(60):
+        client.sessions.add({"id": f"more-{number}", "executor": "one"})
+    assert {"more-0", "more-59"} <= {item["session_id"] for item in client.sessions.list()}
     client.executors.add("gone", "http://127.0.0.1:9", session=False)
     client.executors.remove("gone")
     assert "gone" not in [item["name"] for item in client.executors.list()]

@@ -163,6 +163,12 @@ test("executors and sessions are administered", async () => {
   assert.equal((await jurat.sessions.get("again")).executor, "one");
   assert.ok((await all(jurat.sessions.list())).some((it) => it.session_id === "again"));
   await jurat.sessions.remove("again");
+  // More than a page of the list.
+  for (let number = 0; number < 60; number += 1) {
+    await jurat.sessions.add({ id: `more-${number}`, executor: "one" });
+  }
+  const ids = (await all(jurat.sessions.list())).map((it) => it.session_id);
+  assert.ok(ids.includes("more-0") && ids.includes("more-59"));
   await jurat.executors.add({ name: "gone", url: "http://127.0.0.1:9", session: false });
   await jurat.executors.remove("gone");
   assert.ok((await all(jurat.executors.list())).every((it) => it.name !== "gone"));
