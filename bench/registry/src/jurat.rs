@@ -38,6 +38,7 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         },
         judges: judges(judge),
         accounts: jurat_engine::AccountSettings::default(),
+        payments: None,
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

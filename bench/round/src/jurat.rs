@@ -88,6 +88,7 @@ pub async fn node(store: Arc<Store>, front: FrontKind) -> Result<(Engine, ApiKey
         },
         judges: JudgesConfig::default(),
         accounts: jurat_engine::AccountSettings::default(),
+        payments: None,
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

@@ -1,6 +1,7 @@
 //! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
+pub(crate) mod payments;
 
 use std::{
     io::{IsTerminal as _, Write as _, stdout},

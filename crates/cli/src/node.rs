@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use jurat_engine::{AccountSettings, Engine, EngineLimits, EngineParts, JudgesConfig, SystemClock};
+use jurat_engine::{
+    AccountSettings, Engine, EngineLimits, EngineParts, JudgesConfig, PaymentSettings, SystemClock,
+};
 use jurat_guard::{
     client::OutboundClient,
     mail::{FolderMailer, Mailer, SmtpMailer},
@@ -12,7 +14,7 @@ use jurat_guard::{
 use jurat_store::{StoreError, StoreLocation};
 
 use crate::{
-    config::{self, CliConfig},
+    config::{self, CliConfig, payments::payments},
     failure::CliFailure,
     state::{StateFolder, store_name},
 };
@@ -42,12 +44,14 @@ pub(crate) struct EngineSettings {
     pub(crate) limits: EngineLimits,
     pub(crate) judges: JudgesConfig,
     pub(crate) accounts: AccountSettings,
+    pub(crate) payments: Option<PaymentSettings>,
 }
 
 impl EngineSettings {
     pub(crate) fn of(config: &CliConfig) -> anyhow::Result<Self> {
         let (limits, judges) = (config.limits, config.judges.clone());
-        Ok(Self { limits, judges, accounts: accounts(config)? })
+        let payments = payments(&config.settings).map_err(CliFailure::usage)?;
+        Ok(Self { limits, judges, accounts: accounts(config)?, payments })
     }
 }
 
@@ -56,7 +60,7 @@ pub(crate) async fn engine(
     store: &StoreLocation,
     settings: EngineSettings,
 ) -> anyhow::Result<Engine> {
-    let EngineSettings { limits, judges, accounts } = settings;
+    let EngineSettings { limits, judges, accounts, payments } = settings;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = EngineParts {
@@ -69,6 +73,7 @@ pub(crate) async fn engine(
         limits,
         judges,
         accounts,
+        payments,
         failpoints: config::points(),
     };
     let engine = Engine::new(parts);

@@ -129,6 +129,10 @@ metrics! {
         "Undelivered events to executors, counted up to 100,000, read from the store within the last 10 seconds; every node reports the same value.";
     AGENT_EVENTS: Counter "jurat_agent_events" ["outcome"]
         "Events to executors that this node finished: `acked`, `completed`, `delivered`, `failed` or `expired`; with too many events waiting for the executor, `crowded` if a task's event was dropped and `refused` if a sent event was not accepted.";
+    PAYMENTS: Counter "jurat_payments" ["state"]
+        "Attempts of this node to settle payments, by the state after them: `settled`, `failed_final` or `unknown`; and purchases that were not charged, as `released`.";
+    FACILITATOR_CALLS: Counter "jurat_facilitator_calls" ["call", "outcome"]
+        "Calls of this node to the payment facilitator: `verify` or `settle`, which answered `yes`, `no`, or nothing usable (`unclear`).";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
         "Candidates that this node checked, by policy and verdict.";
     JUDGE_CALLS: Counter "jurat_judge_calls" ["provider", "outcome"]

@@ -13,6 +13,7 @@ mod idempotency;
 mod judges;
 pub mod node;
 mod pauses;
+mod payments;
 mod rounds;
 pub mod tasks;
 pub mod trace;
@@ -59,6 +60,10 @@ pub use crate::{
         keyed_permits::{KeyedPermit, KeyedPermits},
         metrics::{MetricFormat, Metrics, OpenConnection, RequestInFlight, RequestMetrics},
     },
+    payments::{
+        Delivery, PayerLimits, PaymentRefused, PaymentSettings, PaymentTimeouts, PurchaseOrder,
+        PurchaseOutcome, RoundEncoder,
+    },
     rounds::{
         handle::RoundHandle,
         progress::{RoundProgress, RoundWatcher},
@@ -99,6 +104,7 @@ use crate::{
     executors::pool::PoolCache,
     judges::{JudgeProviders, SharedJudgments},
     node::{capacity::SharedCapacity, pressure::Pressure},
+    payments::PurchasesInFlight,
     rounds::{credit_queue::CreditQueues, in_flight::RoundsInFlight},
     tasks::{Followers, TasksInFlight},
 };
@@ -117,6 +123,8 @@ pub struct EngineParts {
     pub limits: EngineLimits,
     pub judges: JudgesConfig,
     pub accounts: AccountSettings,
+    /// Without it, no request can be paid for one by one.
+    pub payments: Option<PaymentSettings>,
     pub failpoints: Failpoints,
 }
 
@@ -219,6 +227,8 @@ struct EngineInner {
     pool: PoolCache,
     keys: KeyCache,
     accounts: AccountSettings,
+    payments: Option<PaymentSettings>,
+    purchases: PurchasesInFlight,
     failpoints: Failpoints,
     keyless_limits: KeylessLimits,
     keys_in_use: KeysInUse,
@@ -270,6 +280,8 @@ impl Engine {
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             accounts: parts.accounts,
+            payments: parts.payments,
+            purchases: PurchasesInFlight::default(),
             failpoints: parts.failpoints,
             keyless_limits: KeylessLimits::new(),
             background: Background::default(),

@@ -30,6 +30,7 @@ mod verifier_tests;
 mod verifiers;
 mod verify;
 mod workflows;
+mod x402;
 
 use std::sync::LazyLock;
 
@@ -37,6 +38,7 @@ pub(crate) use self::doctor::MOST_ENTRIES;
 use crate::operation::Operation;
 
 pub(super) const CONSENSUS: &str = "consensus";
+pub(super) const PAYMENTS: &str = "payments";
 pub(super) const ROUNDS: &str = "rounds";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const AGENT_EVENTS: &str = "agent events";
@@ -56,6 +58,7 @@ pub(super) const OPERATIONS: &str = "operations";
 /// The groups of operations, with a description of each.
 pub(crate) const TAGS: &[(&str, &str)] = &[
     (CONSENSUS, "Delegate, validate and fact-check with several executors."),
+    (PAYMENTS, "Pay for single requests (x402), without a key."),
     (ROUNDS, "Read rounds and their decisions."),
     (TASKS, "Have executors propose and vote on a job under a contract."),
     (EXECUTORS, "Register the services that execute and verify."),
@@ -78,6 +81,7 @@ pub(crate) fn operations() -> &'static [Operation] {
     static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         let families = [
             consensus::operations,
+            x402::operations,
             verifiers::operations,
             verifier_runs::operations,
             verifier_tests::operations,

@@ -92,7 +92,7 @@ fn matches(declared: &str, path: &str) -> bool {
     }
 }
 
-async fn unknown_route(uri: Uri) -> Response {
+pub(crate) async fn unknown_route(uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     encode::problem(&Problem::new(ProblemCode::NotFound, format!("there is nothing at `{path}`")))
 }
@@ -114,6 +114,7 @@ mod tests {
             ("POST", "/api/v3/validate", true),
             ("POST", "/api/v4/delegate", true),
             ("POST", "/api/v2/delegate", true),
+            ("POST", "/api/v4/x402/delegate", true),
             ("POST", "/verify", true),
             ("POST", "/v1/tasks", true),
             ("POST", "/v1/runs", true),

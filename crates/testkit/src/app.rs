@@ -25,7 +25,7 @@ use jurat_core::{
 };
 use jurat_engine::{
     AccountSettings, Clock, Engine, EngineLimits, EngineParts, Failpoints, JudgesConfig,
-    NodeSigningKey, SoleNode,
+    NodeSigningKey, PaymentSettings, SoleNode,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
@@ -153,18 +153,24 @@ impl TestApp {
     /// With actions at named fail points, on an embedded store in memory.
     pub async fn with_points(points: Failpoints) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), points).await
+        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), (points, None)).await
+    }
+
+    /// Selling rounds.
+    pub async fn selling(store: Arc<Store>, payments: PaymentSettings) -> Self {
+        let parts = (Failpoints::default(), Some(payments));
+        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), parts).await
     }
 
     pub async fn made_of(store: Arc<Store>, limits: EngineLimits, judges: JudgesConfig) -> Self {
-        Self::assembled(store, limits, judges, Failpoints::default()).await
+        Self::assembled(store, limits, judges, (Failpoints::default(), None)).await
     }
 
     async fn assembled(
         store: Arc<Store>,
         limits: EngineLimits,
         judges: JudgesConfig,
-        points: Failpoints,
+        (points, payments): (Failpoints, Option<PaymentSettings>),
     ) -> Self {
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
@@ -183,6 +189,7 @@ impl TestApp {
             limits,
             judges,
             failpoints: points,
+            payments,
             accounts: AccountSettings {
                 mailer: Arc::<Outbox>::clone(&outbox),
                 is_open: true,

@@ -15,6 +15,7 @@ pub mod knowledge;
 pub mod logins;
 pub mod mcp;
 pub mod packs;
+pub mod payments;
 pub mod people;
 pub mod policy_request;
 pub mod prune;

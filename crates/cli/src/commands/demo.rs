@@ -63,6 +63,7 @@ async fn play(
         limits: EngineLimits::default(),
         judges: JudgesConfig::default(),
         accounts: AccountSettings::default(),
+        payments: None,
     };
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     engine.start(SoleNode::Yes).await?;

@@ -103,7 +103,8 @@ impl JudgeTestNode {
             limits: EngineLimits::default(),
             judges,
             accounts: crate::AccountSettings::default(),
-            failpoints: crate::Failpoints::default(),
+            payments: None,
+        failpoints: crate::Failpoints::default(),
         });
         Self { engine, clock }
     }

@@ -67,6 +67,7 @@ impl Engine {
         self.watch_for_changes();
         self.drive_tasks();
         self.deliver_agent_events();
+        self.watch_payments();
         Ok(())
     }
 
@@ -78,6 +79,9 @@ impl Engine {
             async move {
                 if let Err(error) = engine.prune_evidence().await {
                     tracing::warn!(error = %error, "could not remove old evidence");
+                }
+                if let Err(error) = engine.prune_payments().await {
+                    tracing::warn!(error = %error, "could not remove old payments");
                 }
                 match engine.prune_stored().await {
                     Ok(report) if report.pruned.most() == 0 => {}

@@ -65,10 +65,16 @@ pub(crate) const ALL: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0009_switches.sql"),
         postgres: include_str!("../../migrations/postgres/0009_switches.sql"),
     },
+    Migration {
+        version: 10,
+        name: "0010_payments",
+        sqlite: include_str!("../../migrations/sqlite/0010_payments.sql"),
+        postgres: include_str!("../../migrations/postgres/0010_payments.sql"),
+    },
 ];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 9;
+pub(crate) const NEEDED: i64 = 10;
 
 /// Each migration keeps the previous program working, so the next version is served as well: while
 /// nodes are replaced one by one, an old node may restart.
@@ -99,7 +105,7 @@ mod tests {
     fn an_older_schema_and_one_far_ahead_are_refused() {
         assert_eq!(
             check_served(NEEDED - 1).unwrap_err().to_string(),
-            "the database has schema version 8, but this program needs 9; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+            "the database has schema version 9, but this program needs 10; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
         );
         assert_eq!(check_served(NEEDED), Ok(()));
         assert_eq!(check_served(NEEDED + 1), Ok(()));
