@@ -231,10 +231,7 @@ mod tests {
             (|_, signed| signed.value = 3_001, Err(PaymentFault::Overpaid)),
             (|_, signed| signed.value = u128::MAX, Err(PaymentFault::Overpaid)),
             (|said, _| said.amount = Some("1".to_owned()), Err(PaymentFault::Overpaid)),
-            (
-                |said, _| (said.asset, said.pay_to, said.amount) = (None, None, None),
-                Ok(()),
-            ),
+            (|said, _| (said.asset, said.pay_to, said.amount) = (None, None, None), Ok(())),
         ];
         for (index, (change, expected)) in cases.into_iter().enumerate() {
             let (mut said, mut signed) = (accepted(), signed());

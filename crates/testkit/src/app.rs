@@ -153,7 +153,8 @@ impl TestApp {
     /// With actions at named fail points, on an embedded store in memory.
     pub async fn with_points(points: Failpoints) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), (points, None)).await
+        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), (points, None))
+            .await
     }
 
     /// Selling rounds.

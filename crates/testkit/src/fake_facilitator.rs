@@ -14,8 +14,8 @@ use tokio::{
     task::JoinSet,
 };
 
-pub use self::chain::Transfer;
 use self::chain::Chain;
+pub use self::chain::Transfer;
 use crate::fake_executor::{http::ClientConnection, reach};
 
 /// The address that is paid in tests.

@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn only_a_request_that_never_left_fails_without_a_proof() {
         let attempt = SettleAttempt::NotSent { reason: "down".to_owned() };
-        let state = |sent, over| resolve(&attempt, &ChainRecord::NoProof, facts(sent, over, false)).0;
+        let state =
+            |sent, over| resolve(&attempt, &ChainRecord::NoProof, facts(sent, over, false)).0;
         assert_eq!(state(false, true), PaymentState::FailedFinal);
         assert_eq!(state(false, false), PaymentState::Unknown);
         assert_eq!(state(true, true), PaymentState::Unknown);

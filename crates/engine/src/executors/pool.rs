@@ -193,9 +193,7 @@ impl PoolView {
             CreditMode::Metered
             | CreditMode::Anonymous
             | CreditMode::Prepaid
-            | CreditMode::Suspended => {
-                Err(SelectError::Unpriced { executor, profile })
-            }
+            | CreditMode::Suspended => Err(SelectError::Unpriced { executor, profile }),
         }
     }
 }

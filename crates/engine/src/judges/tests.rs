@@ -104,7 +104,7 @@ impl JudgeTestNode {
             judges,
             accounts: crate::AccountSettings::default(),
             payments: None,
-        failpoints: crate::Failpoints::default(),
+            failpoints: crate::Failpoints::default(),
         });
         Self { engine, clock }
     }

@@ -126,9 +126,7 @@ impl Engine {
             CreditMode::Metered
             | CreditMode::Unmetered
             | CreditMode::Prepaid
-            | CreditMode::Suspended => {
-                self.memory_of(caller.account().clone(), MOST_BODY_VALUES)
-            }
+            | CreditMode::Suspended => self.memory_of(caller.account().clone(), MOST_BODY_VALUES),
         }
     }
 
@@ -161,11 +159,9 @@ pub(crate) fn capacity_owner(caller: &Caller) -> AccountId {
     match caller.credit() {
         CreditMode::Anonymous => AccountId::anonymous(0),
         CreditMode::Metered
-            | CreditMode::Unmetered
-            | CreditMode::Prepaid
-            | CreditMode::Suspended => {
-            caller.account().clone()
-        }
+        | CreditMode::Unmetered
+        | CreditMode::Prepaid
+        | CreditMode::Suspended => caller.account().clone(),
     }
 }
 

@@ -39,8 +39,8 @@ pub(crate) use self::payments::FacilitatorAnswer;
 pub use self::requests::{OpenConnection, RequestInFlight, RequestMetrics};
 use self::{
     agent_events::AgentEventMetrics, executors::ExecutorMetrics, judges::JudgeMetrics,
-    load::LoadMetrics, open_work::OpenWorkMetrics, payments::PaymentMetrics, process::ProcessMetrics, rounds::RoundMetrics,
-    tasks::TaskMetrics,
+    load::LoadMetrics, open_work::OpenWorkMetrics, payments::PaymentMetrics,
+    process::ProcessMetrics, rounds::RoundMetrics, tasks::TaskMetrics,
 };
 use super::pressure::WritesInFlight;
 use crate::{Engine, EngineError, access::require_scope, trace};

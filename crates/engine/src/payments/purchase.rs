@@ -16,18 +16,14 @@ use jurat_core::{
 };
 use jurat_store::{Behalf, NewPayment, PaymentRefusal, PaymentSettling, WriteOutcome};
 use jurat_wire::x402::{
-    facilitator::VerifyReply,
-    payment::PaymentMessage,
-    required::IdentifierRule,
+    facilitator::VerifyReply, payment::PaymentMessage, required::IdentifierRule,
 };
 
 use super::{
     Delivery, PaymentRefused, PaymentSettings, PurchaseOrder, PurchaseOutcome, payer_account,
     settle::LEASE_MS,
 };
-use crate::{
-    Engine, EngineError, IdempotencyKey, LimitExceeded, RoundWatcher, rounds::walk::seed,
-};
+use crate::{Engine, EngineError, IdempotencyKey, LimitExceeded, RoundWatcher, rounds::walk::seed};
 
 /// How far a payment may be refused: with the demand, so that the payer can sign another one.
 enum Step<T> {
@@ -273,7 +269,8 @@ impl Engine {
         problem: String,
         failed: Option<Payment>,
     ) -> PurchaseOutcome {
-        let rule = self.inner.payments.as_ref().map_or(IdentifierRule::Optional, |it| it.identifier);
+        let rule =
+            self.inner.payments.as_ref().map_or(IdentifierRule::Optional, |it| it.identifier);
         PurchaseOutcome::Required(Box::new(PaymentRefused {
             demand: demand.clone(),
             resource: order.resource.clone(),

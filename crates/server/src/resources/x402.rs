@@ -258,11 +258,7 @@ fn show_operation() -> Operation {
             example(include_str!("x402/pending.json")),
         )
         .and_header("Retry-After", "Seconds to wait before the next request.")
-        .refuses([
-            ProblemCode::NotFound,
-            ProblemCode::Conflict,
-            ProblemCode::ConsensusDisagreement,
-        ])
+        .refuses([ProblemCode::NotFound, ProblemCode::Conflict, ProblemCode::ConsensusDisagreement])
 }
 
 async fn show(

@@ -4,7 +4,9 @@ use jurat_testkit::postgres::TestSchema;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::sqlite::setup;
-use crate::ops::{agent_events, agent_runs, evidence, knowledge, open_work, payments, storage, tasks};
+use crate::ops::{
+    agent_events, agent_runs, evidence, knowledge, open_work, payments, storage, tasks,
+};
 
 /// The number of rows in each table. A database rightly scans a table with few rows.
 const SQLITE_ROWS: u32 = 100_000;

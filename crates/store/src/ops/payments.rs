@@ -307,10 +307,7 @@ async fn prune(tx: &mut Tx<'_>, pruning: &PaymentPruning) -> Result<u64> {
 async fn counts(tx: &mut Tx<'_>) -> Result<PaymentCounts> {
     let read = |cells: &dyn DbRow| {
         let columns = RowReader::new(cells, "payments", "id")?;
-        Ok(PaymentCounts {
-            count: columns.count("times")?,
-            first: columns.maybe_time("earliest")?,
-        })
+        Ok(PaymentCounts { count: columns.count("times")?, first: columns.maybe_time("earliest")? })
     };
     Ok(tx.first(COUNTS, args![], read).await?.unwrap_or_default())
 }

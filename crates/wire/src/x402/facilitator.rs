@@ -52,11 +52,7 @@ fn reason(document: &Value, name: &str) -> String {
 }
 
 /// The outcome of a payment, for the header `PAYMENT-RESPONSE`.
-pub fn receipt(
-    network: &str,
-    payer: &EvmAddress,
-    result: Result<&str, &str>,
-) -> Value {
+pub fn receipt(network: &str, payer: &EvmAddress, result: Result<&str, &str>) -> Value {
     let (transaction, reason) = match result {
         Ok(transaction) => (transaction, None),
         Err(reason) => ("", Some(reason)),

@@ -3,8 +3,7 @@
 use jurat_core::{
     canonical::digest_json,
     payment::{
-        AcceptedTerms, Authorization, PaymentDemand, hex_of, is_identifier,
-        record::PaymentProtocol,
+        AcceptedTerms, Authorization, PaymentDemand, hex_of, is_identifier, record::PaymentProtocol,
     },
     strict_json,
 };
@@ -256,7 +255,10 @@ mod tests {
         }
     }
 
-    fn read(protocol: PaymentProtocol, document: &Value) -> Result<PaymentMessage, PaymentMessageError> {
+    fn read(
+        protocol: PaymentProtocol,
+        document: &Value,
+    ) -> Result<PaymentMessage, PaymentMessageError> {
         PaymentMessage::read(protocol, &header_text(document))
     }
 

@@ -31,7 +31,8 @@ impl PaymentMetrics {
         }
         drop(metrics.states.get_or_create(&[("state", "released")]));
         for call in ["verify", "settle"] {
-            for answer in [FacilitatorAnswer::Yes, FacilitatorAnswer::No, FacilitatorAnswer::Unclear]
+            for answer in
+                [FacilitatorAnswer::Yes, FacilitatorAnswer::No, FacilitatorAnswer::Unclear]
             {
                 drop(metrics.calls.get_or_create(&[("call", call), ("outcome", answer.word())]));
             }
