@@ -39,6 +39,10 @@ impl Engine {
             SoleNode::No => TakeoverScope::LeaseOver,
         };
         self.expire_orphans(orphans).await?;
+        if alone == SoleNode::Yes {
+            let now = self.inner.clock.now();
+            self.inner.store.payments().take_over(&Behalf::Platform, &now).await?;
+        }
         self.watch_pressure();
         let engine = self.clone();
         self.inner.background.repeat_every(PROBE_EVERY, move || {

@@ -41,3 +41,35 @@ create index payments_by_state on payments (state, updated_at);
 -- Nobody but its account sees any of it, as elsewhere.
 alter table payments enable row level security;
 create policy of_account on payments using (jurat_sees(account_id));
+
+-- They count against what their account may store.
+create function payments_count_stored() returns trigger language plpgsql
+security definer set search_path from current as $count$
+begin
+    if tg_op = 'INSERT' then
+        insert into account_storage (account_id, bytes)
+        select account_id, sum(200 + coalesce(octet_length(settle_request), 0) + coalesce(octet_length(answer), 0))
+        from new_rows group by account_id;
+    elsif tg_op = 'DELETE' then
+        insert into account_storage (account_id, bytes)
+        select account_id, -sum(200 + coalesce(octet_length(settle_request), 0) + coalesce(octet_length(answer), 0))
+        from old_rows group by account_id;
+    else
+        insert into account_storage (account_id, bytes)
+        select account_id, sum(size) from (
+            select account_id, 200 + coalesce(octet_length(settle_request), 0) + coalesce(octet_length(answer), 0) as size
+            from new_rows union all
+            select account_id, -(200 + coalesce(octet_length(settle_request), 0) + coalesce(octet_length(answer), 0))
+            from old_rows) as changed
+        group by account_id having sum(size) <> 0;
+    end if;
+    return null;
+end
+$count$;
+create trigger stored after insert on payments referencing new table as new_rows
+for each statement execute function payments_count_stored();
+create trigger unstored after delete on payments referencing old table as old_rows
+for each statement execute function payments_count_stored();
+create trigger restored after update on payments
+referencing old table as old_rows new table as new_rows
+for each statement execute function payments_count_stored();

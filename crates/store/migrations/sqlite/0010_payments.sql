@@ -37,3 +37,24 @@ create unique index payments_by_identifier on payments (account_id, identifier)
 where identifier is not null and state <> 'failed_final';
 create index payments_due on payments (next_at) where next_at is not null;
 create index payments_by_state on payments (state, updated_at);
+
+-- They count against what their account may store.
+create trigger payments_stored after insert on payments
+begin
+    insert into account_storage (account_id, bytes)
+    values (new.account_id, 200 + coalesce(octet_length(new.settle_request), 0) + coalesce(octet_length(new.answer), 0))
+    on conflict (account_id) do update set bytes = bytes + excluded.bytes;
+end;
+create trigger payments_restored after update of account_id, settle_request, answer on payments
+begin
+    update account_storage set bytes = bytes - (200 + coalesce(octet_length(old.settle_request), 0) + coalesce(octet_length(old.answer), 0))
+    where account_id = old.account_id;
+    insert into account_storage (account_id, bytes)
+    values (new.account_id, 200 + coalesce(octet_length(new.settle_request), 0) + coalesce(octet_length(new.answer), 0))
+    on conflict (account_id) do update set bytes = bytes + excluded.bytes;
+end;
+create trigger payments_unstored after delete on payments
+begin
+    update account_storage set bytes = bytes - (200 + coalesce(octet_length(old.settle_request), 0) + coalesce(octet_length(old.answer), 0))
+    where account_id = old.account_id;
+end;

@@ -39,6 +39,8 @@ operations! {
         fn settle(settling: &PaymentSettling) -> bool = settle;
         /// Takes payments whose settlement is due, so that no other process tries at the same time.
         fn take_due(take: &PaymentTake) -> Vec<Payment> = take_due;
+        /// Makes payments due that a stopped process was settling. Only for a process that is alone.
+        fn take_over(now: &Timestamp) -> u64 = take_over;
         /// Records that a payment was settled, whoever found out. Returns `false` if it was known.
         fn settled(end: &PaymentEnd) -> bool = settled;
         /// Records an attempt that did not settle the payment. Returns `false` if another process
@@ -174,6 +176,8 @@ const TAKE: (&str, &str) = of_found!(
     "payments where next_at <= $3 order by next_at limit $4",
     concatcp!(" returning ", COLUMNS)
 );
+const TAKE_OVER: &str = "\
+    update payments set next_at = $1 where next_at > $1 and state = 'settling'";
 const SETTLED: &str = "\
     update payments set state = 'settled', transaction_id = $1, reason = null, \
     lease_token = null, next_at = null, updated_at = $2 \
@@ -203,6 +207,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (OF_AUTHORIZATION, OF_AUTHORIZATION),
     (OF_IDENTIFIER, OF_IDENTIFIER),
     TAKE,
+    (TAKE_OVER, TAKE_OVER),
     PRUNE,
     (COUNTS, COUNTS),
 ];
@@ -270,6 +275,10 @@ async fn settle(tx: &mut Tx<'_>, settling: &PaymentSettling) -> Result<bool> {
 async fn take_due(tx: &mut Tx<'_>, take: &PaymentTake) -> Result<Vec<Payment>> {
     let args = args![take.lease_token, take.next_at, take.now, take.limit];
     tx.all(tx.own(TAKE), args, read).await
+}
+
+async fn take_over(tx: &mut Tx<'_>, now: &Timestamp) -> Result<u64> {
+    tx.run(TAKE_OVER, args![*now]).await
 }
 
 async fn settled(tx: &mut Tx<'_>, end: &PaymentEnd) -> Result<bool> {

@@ -301,7 +301,7 @@ async fn an_unknown_manifest_is_refused() {
         (|it| drop(it["files"].as_array_mut().unwrap().pop()), "it does not name `admin.key`"),
         (
             |it| it["schema_version"] = json!(99),
-            "this program knows versions up to 10; use the program that wrote it, which is version 1.2.3",
+            "this program knows versions up to 11; use the program that wrote it, which is version 1.2.3",
         ),
         (|it| it["rounds"] = json!(7), "the manifest says"),
     ];

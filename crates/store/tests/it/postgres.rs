@@ -13,7 +13,9 @@ use jurat_store::{
 
 use crate::{
     backend::{self, Backend, TestSchema},
-    conformance::{agent_runs, conformance, evidence, storage, tasks, verifiers::deployed},
+    conformance::{
+        agent_runs, conformance, evidence, payments, storage, tasks, verifiers::deployed,
+    },
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         HOUR_MS, account, at, claim, close_round, closing, deploy, executor, grant, holding,
@@ -183,7 +185,7 @@ async fn a_connection_sees_the_rows_of_one_account() {
 /// The same for everything that belongs to tasks and runs.
 #[tokio::test]
 async fn a_connection_sees_the_tasks_of_one_account() {
-    const TABLES: [&str; 10] = [
+    const TABLES: [&str; 11] = [
         "tasks",
         "task_events",
         "task_candidates",
@@ -194,6 +196,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         "task_run_steps",
         "task_run_events",
         "agent_events",
+        "payments",
     ];
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -201,6 +204,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         tasks::with_everything(&store, &account(name)).await;
         agent_runs::with_everything(&store, &account(name)).await;
         evidence::with_everything(&store, &account(name)).await;
+        payments::with_everything(&store, &account(name)).await;
     }
     store.close().await;
     for table in TABLES {

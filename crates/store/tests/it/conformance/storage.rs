@@ -51,6 +51,7 @@ const COUNTED: &[(&str, &[&str], IsMarked)] = &[
     ("task_run_steps", &["output", "error"], IsMarked::Yes),
     ("task_run_events", &["body"], IsMarked::No),
     ("agent_events", &["body", "decision", "last_error"], IsMarked::No),
+    ("payments", &["settle_request", "answer"], IsMarked::No),
 ];
 
 /// Tables that belong to an account through its templates.
