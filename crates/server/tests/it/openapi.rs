@@ -6,6 +6,7 @@ mod people;
 mod tasks;
 mod templates;
 mod workflows;
+mod x402;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -313,6 +314,7 @@ async fn the_examples_match_the_real_server() {
     played.extend(people::logins().await);
     played.extend(tasks::tasks().await);
     played.extend(agent_events::agent_events().await);
+    played.extend(x402::purchases().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {
