@@ -39,7 +39,7 @@ async function startExecutor() {
     request.resume().on("end", () => {
       const replies = {
         "/health": { status: "ok" },
-        "/capabilities": { task_types: ["*"], profiles: ["*"], provider_family: "check", model_ids: ["check"] },
+        "/capabilities": { task_types: ["*"], profiles: ["*"], provider_family: "check", model_id: "check", policies: ["vp.claim.v1"] },
         "/verify": { passed: true, score: 1.0, reason_codes: [] },
       };
       response.writeHead(200, { "content-type": "application/json" });
@@ -131,8 +131,9 @@ async function signed(who, change = {}, domain = {}) {
 async function official(chain, url) {
   const second = await payer(chain);
   const paid = await wrapFetchWithPayment(fetch, clientV2(second))(url, asked());
-  same(paid.status, 200, "TypeScript, version 2: the client pays and gets the reply");
-  same((await paid.json()).verdict, "VALID", "TypeScript, version 2: the reply has a verdict");
+  const reply = await paid.json();
+  same(paid.status, 200, `TypeScript, version 2: the client pays and gets the reply ${reply.detail ?? ""}`);
+  same(reply.verdict, "VALID", "TypeScript, version 2: the reply has a verdict");
   await moved(chain, second, decoded(paid, "payment-response"), 3n * PRICE, "TypeScript, version 2");
 
   const first = await payer(chain);

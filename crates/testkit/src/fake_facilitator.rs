@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use self::chain::Chain;
-pub use self::chain::Transfer;
+pub use self::chain::TokenTransfer;
 use crate::fake_executor::{http::ClientConnection, reach};
 
 /// The address that is paid in tests.
@@ -119,7 +119,7 @@ impl FakeFacilitator {
     }
 
     /// The transfers on the chain so far.
-    pub fn transfers(&self) -> Vec<Transfer> {
+    pub fn transfers(&self) -> Vec<TokenTransfer> {
         self.shared.chain.lock().transfers()
     }
 
@@ -198,7 +198,7 @@ async fn converse(stream: TcpStream, shared: Arc<FacilitatorState>) {
 
 impl FacilitatorState {
     fn verify(&self, body: &Value) -> Answer {
-        let payment = Transfer::asked(body);
+        let payment = TokenTransfer::asked(body);
         let payer = payment.payer.clone();
         match *self.mode.lock() {
             FacilitatorMode::HangsVerifying => return Answer::Nothing,
@@ -222,7 +222,7 @@ impl FacilitatorState {
 
     fn settle(&self, body: &Value) -> Answer {
         let mode = *self.mode.lock();
-        let payment = Transfer::asked(body);
+        let payment = TokenTransfer::asked(body);
         let network = body["paymentRequirements"]["network"].clone();
         let success = |payer: &str, transaction: &str| {
             json!({

@@ -39,7 +39,7 @@ operations! {
         fn settle(settling: &PaymentSettling) -> bool = settle;
         /// Takes payments whose settlement is due, so that no other process tries at the same time.
         fn take_due(take: &PaymentTake) -> Vec<Payment> = take_due;
-        /// Makes payments due that a stopped process was settling. Only for a process that is alone.
+        /// Makes payments due that a stopped process had taken or was settling. Only for a process that is alone.
         fn take_over(now: &Timestamp) -> u64 = take_over;
         /// Records that a payment was settled, whoever found out. Returns `false` if it was known.
         fn settled(end: &PaymentEnd) -> bool = settled;
@@ -177,7 +177,7 @@ const TAKE: (&str, &str) = of_found!(
     concatcp!(" returning ", COLUMNS)
 );
 const TAKE_OVER: &str = "\
-    update payments set next_at = $1 where next_at > $1 and state = 'settling'";
+    update payments set next_at = $1 where next_at > $1 and lease_token is not null";
 const SETTLED: &str = "\
     update payments set state = 'settled', transaction_id = $1, reason = null, \
     lease_token = null, next_at = null, updated_at = $2 \

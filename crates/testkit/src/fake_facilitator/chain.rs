@@ -10,7 +10,7 @@ const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 
 /// A transfer of the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transfer {
+pub struct TokenTransfer {
     pub payer: String,
     pub to: String,
     pub value: u128,
@@ -18,7 +18,7 @@ pub struct Transfer {
     pub asset: String,
 }
 
-impl Transfer {
+impl TokenTransfer {
     /// The transfer that a request to the facilitator is about.
     pub(super) fn asked(body: &Value) -> Self {
         let signed = &body["paymentPayload"]["payload"]["authorization"];
@@ -35,7 +35,7 @@ impl Transfer {
 
 #[derive(Debug)]
 enum Record {
-    Moved { transfer: Transfer, transaction: String },
+    Moved { transfer: TokenTransfer, transaction: String },
     Cancelled,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn transfers(&self) -> Vec<Transfer> {
+    pub(super) fn transfers(&self) -> Vec<TokenTransfer> {
         let moved = self.records.values().filter_map(|record| match record {
             Record::Moved { transfer, .. } => Some(transfer.clone()),
             Record::Cancelled => None,
@@ -55,7 +55,7 @@ impl Chain {
     }
 
     /// Why a transfer is not possible.
-    pub(super) fn refusal(&self, transfer: &Transfer, body: &Value) -> Option<String> {
+    pub(super) fn refusal(&self, transfer: &TokenTransfer, body: &Value) -> Option<String> {
         let signature = body["paymentPayload"]["payload"]["signature"].as_str().unwrap_or_default();
         let required = &body["paymentRequirements"];
         let amount = required["amount"].as_str().or(required["maxAmountRequired"].as_str());
@@ -71,7 +71,7 @@ impl Chain {
         }
     }
 
-    pub(super) fn transfer(&mut self, transfer: Transfer) -> String {
+    pub(super) fn transfer(&mut self, transfer: TokenTransfer) -> String {
         let transaction = format!("0x{:064x}", self.records.len() + 1);
         let key = (transfer.payer.clone(), transfer.nonce.clone());
         self.records.insert(key, Record::Moved { transfer, transaction: transaction.clone() });
@@ -121,7 +121,7 @@ impl Chain {
         let Some((transfer, _)) = moved.find(|(_, transaction)| *transaction == wanted) else {
             return Value::Null;
         };
-        let Transfer { payer, to, value, nonce, asset } = transfer;
+        let TokenTransfer { payer, to, value, nonce, asset } = transfer;
         json!({
             "status": "0x1",
             "logs": [

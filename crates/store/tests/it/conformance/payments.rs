@@ -195,9 +195,14 @@ pub(crate) async fn an_attempt_that_lost_its_turn_changes_nothing(backend: &Back
     let two = payment(&account("alice"), 2);
     assert_eq!(reserve(store, &two).await, WriteOutcome::Done(()));
     assert!(settle(store, &two).await);
-    assert_eq!(store.payments().take_over(&Behalf::Platform, &at(11)).await.unwrap(), 1);
-    let taken: Vec<PaymentId> = take(store, 11, 10).await.into_iter().map(|it| it.id).collect();
-    assert_eq!(taken, [two.id]);
+    assert_eq!(store.payments().take_over(&Behalf::Platform, &at(11)).await.unwrap(), 2);
+    let mut taken: Vec<PaymentId> = take(store, 11, 10).await.into_iter().map(|it| it.id).collect();
+    taken.sort();
+    assert_eq!(taken, [one.id.clone(), two.id]);
+    // One that nobody has taken keeps its time.
+    assert!(end(store, &one, 10, PaymentState::Unknown).await);
+    store.payments().take_over(&Behalf::Platform, &at(12)).await.unwrap();
+    assert!(take(store, 59, 11).await.iter().all(|it| it.id != one.id));
 }
 
 pub(crate) async fn a_payer_sees_its_payments_alone(backend: &Backend) {
