@@ -72,7 +72,7 @@ async fn a_payer_with_unknown_settlements_has_to_wait() {
 
 #[tokio::test]
 async fn a_payer_has_a_storage_quota() {
-    let limits = PayerLimits { quota_bytes: 1, ..PayerLimits::default() };
+    let limits = PayerLimits { quota_bytes: 2_000, ..PayerLimits::default() };
     let shop = Shop::of([says_valid(), says_valid(), status(500)], |it| it.limits = limits).await;
     expect(&shop.pay(&shop.payment(1)).await, 200);
     shop.app.clock.advance_ms(2_000);
