@@ -54,6 +54,8 @@ pub enum FacilitatorMode {
     NamesOtherNetwork,
     /// Waits with each settlement until it is told to go on.
     WaitsToSettle,
+    /// Waits with each verification until it is told to go on.
+    WaitsToVerify,
 }
 
 /// A running facilitator; it stops, with all its connections, when it is dropped.
@@ -70,6 +72,7 @@ struct FacilitatorState {
     chain: Mutex<Chain>,
     asked: Mutex<Vec<(String, Value)>>,
     count: watch::Sender<usize>,
+    verifications: watch::Sender<usize>,
     go_on: Notify,
 }
 
@@ -82,6 +85,7 @@ impl FakeFacilitator {
             chain: Mutex::default(),
             asked: Mutex::default(),
             count: watch::Sender::new(0),
+            verifications: watch::Sender::new(0),
             go_on: Notify::new(),
         });
         let mut tasks = JoinSet::new();
@@ -144,7 +148,12 @@ impl FakeFacilitator {
         reach(&self.shared.count, times).await;
     }
 
-    /// Lets the settlements that wait go on.
+    /// Waits until this many requests to verify have arrived in total.
+    pub async fn was_asked_to_verify(&self, times: usize) {
+        reach(&self.shared.verifications, times).await;
+    }
+
+    /// Lets the requests that wait go on.
     pub fn go_on(&self) {
         self.shared.go_on.notify_waiters();
     }
@@ -172,7 +181,14 @@ async fn converse(stream: TcpStream, shared: Arc<FacilitatorState>) {
         let (path, body) = (call.path.clone(), call.body.clone());
         shared.asked.lock().push((path.clone(), body.clone()));
         let answer = match path.as_str() {
-            "/verify" => shared.verify(&body),
+            "/verify" => {
+                shared.verifications.send_modify(|count| *count += 1);
+                let waits = *shared.mode.lock() == FacilitatorMode::WaitsToVerify;
+                if waits {
+                    shared.go_on.notified().await;
+                }
+                shared.verify(&body)
+            }
             "/settle" => {
                 shared.count.send_modify(|count| *count += 1);
                 let waits = *shared.mode.lock() == FacilitatorMode::WaitsToSettle;

@@ -36,7 +36,9 @@ impl PaymentNetwork {
 
     /// The version of the token in the data that payers sign.
     pub const fn asset_version(self) -> &'static str {
-        "2"
+        match self {
+            Self::Base | Self::BaseSepolia => "2",
+        }
     }
 
     /// Whether a text names the network, in the words of either version.

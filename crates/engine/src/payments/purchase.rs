@@ -4,7 +4,8 @@
 use jurat_core::{
     account::caller::Caller,
     code::ProblemCode,
-    id::PaymentId,
+    id::{PaymentId, RoundId},
+    idempotency::SavedAnswer,
     payment::{
         PaymentDemand, PaymentFault, price,
         record::{Payment, PaymentKey},
@@ -75,8 +76,7 @@ impl Engine {
             payer: message.authorization.from.clone(),
             nonce: message.authorization.nonce.clone(),
         };
-        let payments = self.inner.store.payments();
-        if let Some(found) = payments.of_authorization(&Behalf::Platform, &key).await? {
+        if let Some(found) = self.used(&key).await? {
             // Nonces are public on the chain, so another signature may be anybody's.
             return if found.payment_digest == message.digest() {
                 same_request(found, order).map(Step::Next)
@@ -89,7 +89,12 @@ impl Engine {
             return fault(wrong);
         }
         if let Some(refused) = self.verify(order, demand, message).await? {
-            return Ok(Step::Stop(refused));
+            // A concurrent request may have settled it meanwhile; a new demand would be paid twice.
+            let same = self.used(&key).await?.filter(|it| it.payment_digest == message.digest());
+            return match same {
+                Some(found) => same_request(found, order).map(Step::Next),
+                None => Ok(Step::Stop(refused)),
+            };
         }
         let account = payer_account(&key.payer);
         let caller = self.admit_payer(&account).await?;
@@ -98,30 +103,41 @@ impl Engine {
         }
         self.require_storage(&caller).await?;
         let payment = new_payment(self, order, demand, message, key);
-        self.inner.failpoints.pass("payment_reserve_before");
+        if self.insert(&payment).await? {
+            return Ok(Step::Next(payment));
+        }
+        // A concurrent request was faster, with the same authorization or the same name.
+        let same = self.used(&payment.key).await?;
+        let found = match same.filter(|it| it.payment_digest == payment.payment_digest) {
+            Some(found) => Some(found),
+            None => self.named(&caller, message).await?,
+        };
+        found.map_or_else(
+            || fault(PaymentFault::Used),
+            |found| same_request(found, order).map(Step::Next),
+        )
+    }
+
+    /// The payment that used an authorization.
+    async fn used(&self, key: &PaymentKey) -> Result<Option<Payment>, EngineError> {
+        Ok(self.inner.store.payments().of_authorization(&Behalf::Platform, key).await?)
+    }
+
+    /// Records a reservation; `false` if its authorization or its name is known.
+    async fn insert(&self, payment: &Payment) -> Result<bool, EngineError> {
         let most_open = u32::try_from(self.payment_settings()?.limits.rounds).unwrap_or(u32::MAX);
         let new = NewPayment { payment: payment.clone(), most_open };
-        let behalf = Behalf::from(&account);
+        let (payments, behalf) = (self.inner.store.payments(), Behalf::from(&payment.account));
+        self.inner.failpoints.pass("payment_reserve_before");
         let writing = payments.reserve(&behalf, &new, None);
         match self.inner.metrics.write("payment_reserve", writing).await? {
             WriteOutcome::Done(()) => {
                 self.inner.failpoints.pass("payment_reserve_after");
-                Ok(Step::Next(payment))
+                Ok(true)
             }
+            WriteOutcome::Refused(PaymentRefusal::Known) | WriteOutcome::Repeated => Ok(false),
             WriteOutcome::Refused(PaymentRefusal::TooManyOpen) => {
                 Err(LimitExceeded::Payments(most_open).into())
-            }
-            WriteOutcome::Refused(PaymentRefusal::Known) | WriteOutcome::Repeated => {
-                // A concurrent request was faster, with the same authorization or the same name.
-                let same = payments.of_authorization(&Behalf::Platform, &payment.key).await?;
-                let found = match same.filter(|it| it.payment_digest == payment.payment_digest) {
-                    Some(found) => Some(found),
-                    None => self.named(&caller, message).await?,
-                };
-                found.map_or_else(
-                    || fault(PaymentFault::Used),
-                    |found| same_request(found, order).map(Step::Next),
-                )
             }
         }
     }
@@ -198,22 +214,41 @@ impl Engine {
                 is_repeated: false,
             })));
         }
+        let unchanged = payment.id.clone();
+        let Some(settled) = self.settle_first(payment, id, answer).await? else {
+            // Another node carries it out.
+            return Ok(PurchaseOutcome::Pending(unchanged));
+        };
+        if settled.state == PaymentState::FailedFinal {
+            let problem = PaymentFault::Unsettled.to_string();
+            return Ok(self.refused(&order, &demand, problem, Some(settled)));
+        }
+        let outcome = known(settled).ok_or(EngineError::Bug("a payment has no outcome"))?;
+        Ok(first_time(outcome))
+    }
+
+    /// Stores the reply with the intent to settle, and settles; `None` if another node does.
+    async fn settle_first(
+        &self,
+        payment: Payment,
+        round: RoundId,
+        answer: SavedAnswer,
+    ) -> Result<Option<Payment>, EngineError> {
         let now = self.inner.clock.now();
         let settling = PaymentSettling {
             account: payment.account.clone(),
             id: payment.id.clone(),
-            round: id,
+            round,
             answer,
             lease_token: seed(self.inner.clock.bits()),
             next_at: now.plus_millis(LEASE_MS),
             now,
         };
         self.inner.failpoints.pass("payment_settle_before");
-        let behalf = Behalf::from(&payment.account);
+        let (payments, behalf) = (self.inner.store.payments(), Behalf::from(&payment.account));
         let writing = payments.settle(&behalf, &settling);
         if !self.inner.metrics.write("payment_settle", writing).await? {
-            // Another node carries it out.
-            return Ok(PurchaseOutcome::Pending(payment.id));
+            return Ok(None);
         }
         self.inner.failpoints.pass("payment_settle_after");
         let payment = Payment {
@@ -223,13 +258,7 @@ impl Engine {
             attempts: 1,
             ..payment
         };
-        let settled = self.try_settle(payment, settling.lease_token).await?;
-        if settled.state == PaymentState::FailedFinal {
-            let problem = PaymentFault::Unsettled.to_string();
-            return Ok(self.refused(&order, &demand, problem, Some(settled)));
-        }
-        let outcome = known(settled).ok_or(EngineError::Bug("a payment has no outcome"))?;
-        Ok(first_time(outcome))
+        self.try_settle(payment, settling.lease_token).await.map(Some)
     }
 
     /// Runs the round of a purchase; repeated, it finds the same round.

@@ -1,7 +1,10 @@
 //! One payment, sent several times: it is settled once, and its reply can be fetched again.
 
 use futures::future::join_all;
-use jurat_testkit::fake_executor::{says_invalid, says_valid, status};
+use jurat_testkit::{
+    fake_executor::{says_invalid, says_valid, status},
+    fake_facilitator::FacilitatorMode,
+};
 use serde_json::{Value, json};
 
 use super::{Shop, claim, decoded, expect, verified};
@@ -64,6 +67,27 @@ async fn fifty_concurrent_uses_of_one_authorization_are_one_purchase() {
     assert_eq!(shop.facilitator.asked("/settle"), 1);
     assert_eq!(shop.facilitator.transfers().len(), 1);
     assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3);
+}
+
+/// Two requests begin at the same time, and one is settled before the other is verified.
+#[tokio::test]
+async fn a_slow_twin_of_a_settled_request_is_not_asked_to_pay_again() {
+    let shop = Shop::open().await;
+    let payment = shop.payment(1);
+    shop.facilitator.set(FacilitatorMode::WaitsToVerify);
+    let slow = shop.pay(&payment);
+    let fast = async {
+        shop.facilitator.was_asked_to_verify(1).await;
+        shop.facilitator.set(FacilitatorMode::Honest);
+        let reply = shop.pay(&payment).await;
+        shop.facilitator.go_on();
+        reply
+    };
+    let (slow, fast) = tokio::join!(slow, fast);
+    expect(&fast, 200);
+    expect(&slow, 200);
+    assert_eq!(slow.body, fast.body);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
 }
 
 #[tokio::test]
