@@ -110,11 +110,17 @@ judge-check *args:
 goodeye-check *args:
     scripts/goodeye-check --program {{ quote(program) }} {{ args }}
 
-# The official suite of the Model Context Protocol, and the API with a second linter and with many
-# examples, other ones each time: an hour of requests. Needs npm and Node 24 as well.
+# Lets the official clients of x402 pay a server through the official facilitator, on a chain of their
+# own. Asks the program that the tests have built. Needs Python, npm, and a network when it runs first.
+x402-check:
+    scripts/x402-check {{ quote(program) }}
+
+# The official suite of the Model Context Protocol, real payments, and the API with a second linter and
+# with many examples, other ones each time: an hour of requests. Needs npm and Node 24 as well.
 conformance *args:
     cargo build --package jurat --locked
     scripts/mcp-conformance --program {{ quote(program) }}
+    scripts/x402-check {{ quote(program) }}
     scripts/api-check --program {{ quote(program) }} --spectral --examples 300 --seconds 3600 --seed "$(date +%s)" {{ args }}
 
 # Builds the documentation of the code; a broken link is an error.

@@ -40,6 +40,7 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         accounts: jurat_engine::AccountSettings::default(),
         profiles: jurat_engine::ConsensusProfiles::default(),
         webhooks: jurat_engine::WebhookSettings::default(),
+        payments: None,
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

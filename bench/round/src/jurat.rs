@@ -90,6 +90,7 @@ pub async fn node(store: Arc<Store>, front: FrontKind) -> Result<(Engine, ApiKey
         accounts: jurat_engine::AccountSettings::default(),
         profiles: jurat_engine::ConsensusProfiles::default(),
         webhooks: jurat_engine::WebhookSettings::default(),
+        payments: None,
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

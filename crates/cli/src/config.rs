@@ -1,6 +1,7 @@
 //! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
+pub(crate) mod payments;
 mod webhooks;
 
 use std::{

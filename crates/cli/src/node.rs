@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use jurat_engine::{
     AccountSettings, ConsensusProfiles, Engine, EngineLimits, EngineParts, JudgesConfig,
-    SystemClock, WebhookSettings,
+    PaymentSettings, SystemClock, WebhookSettings,
 };
 use jurat_guard::{
     client::OutboundClient,
@@ -15,7 +15,7 @@ use jurat_guard::{
 use jurat_store::{StoreError, StoreLocation};
 
 use crate::{
-    config::{self, CliConfig},
+    config::{self, CliConfig, payments::payments},
     failure::CliFailure,
     state::{StateFolder, store_name},
 };
@@ -47,17 +47,20 @@ pub(crate) struct EngineSettings {
     pub(crate) accounts: AccountSettings,
     pub(crate) profiles: ConsensusProfiles,
     pub(crate) webhooks: WebhookSettings,
+    pub(crate) payments: Option<PaymentSettings>,
 }
 
 impl EngineSettings {
     pub(crate) fn of(config: &CliConfig) -> anyhow::Result<Self> {
         let (limits, judges) = (config.limits, config.judges.clone());
+        let payments = payments(&config.settings).map_err(CliFailure::usage)?;
         let profiles = config.profiles.clone();
         Ok(Self {
             limits,
             judges,
             accounts: accounts(config)?,
             profiles,
+            payments,
             webhooks: config.webhooks.clone(),
         })
     }
@@ -68,7 +71,7 @@ pub(crate) async fn engine(
     store: &StoreLocation,
     settings: EngineSettings,
 ) -> anyhow::Result<Engine> {
-    let EngineSettings { limits, judges, accounts, profiles, webhooks } = settings;
+    let EngineSettings { limits, judges, accounts, profiles, webhooks, payments } = settings;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = EngineParts {
@@ -81,6 +84,7 @@ pub(crate) async fn engine(
         limits,
         judges,
         accounts,
+        payments,
         profiles,
         webhooks,
         failpoints: config::points(),

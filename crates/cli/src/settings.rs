@@ -50,6 +50,8 @@ pub(crate) enum SettingKind {
     Listen,
     /// An http or https address.
     Url,
+    /// An address on an EVM chain.
+    EvmAddress,
     /// Host names, separated by commas.
     Hosts,
     /// A file, or a PostgreSQL URL.

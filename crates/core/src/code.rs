@@ -41,6 +41,10 @@ words!(
         AccountSuspended => "account_suspended",
         /// All visitors together have reached their daily spending limit.
         AnonymousDailyCap => "anonymous_daily_cap",
+        /// The request is paid for each time, and has no payment that can be accepted.
+        PaymentRequired => "payment_required",
+        /// The payment cannot be checked now; nothing was paid.
+        PaymentUnavailable => "payment_unavailable",
         /// A judge refused to let it be published.
         SafetyVerificationFailed => "safety_verification_failed",
         /// No judge could decide whether it may be published.
@@ -100,7 +104,7 @@ impl ProblemCode {
         match self {
             Self::InvalidJson | Self::ValidationError | Self::HandleInvalid => 400,
             Self::AuthRequired | Self::InvalidCredentials => 401,
-            Self::BudgetExhausted | Self::AnonymousDailyCap => 402,
+            Self::BudgetExhausted | Self::AnonymousDailyCap | Self::PaymentRequired => 402,
             Self::Forbidden | Self::AccountSuspended | Self::HostRefused => 403,
             Self::NotFound | Self::UserNotFound => 404,
             Self::MethodNotAllowed => 405,
@@ -131,6 +135,7 @@ impl ProblemCode {
             Self::Internal => 500,
             Self::SessionsUnavailable
             | Self::SafetyVerificationUnavailable
+            | Self::PaymentUnavailable
             | Self::Overloaded
             | Self::ShuttingDown
             | Self::StoreUnavailable => 503,
@@ -162,6 +167,8 @@ impl ProblemCode {
             | Self::RequestTimeout
             | Self::RateLimited
             | Self::AnonymousDailyCap
+            | Self::PaymentRequired
+            | Self::PaymentUnavailable
             | Self::SafetyVerificationUnavailable
             | Self::ShuttingDown
             | Self::BudgetExhausted
@@ -220,6 +227,12 @@ impl ProblemCode {
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
             Self::Conflict => "Read the current state, then change the request to match it.",
             Self::AnonymousDailyCap => "Use a key, or try again after `resets_at`.",
+            Self::PaymentRequired => {
+                "Sign a payment for one of `accepts` and send the request again with it."
+            }
+            Self::PaymentUnavailable => {
+                "Send the request again later with the same payment header; do not sign another."
+            }
             Self::SafetyVerificationFailed => {
                 "Read `reasoning`, fix the problems it names, and publish again."
             }

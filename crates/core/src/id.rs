@@ -64,6 +64,10 @@ id!(
     AccountId, "acct"
 );
 id!(
+    /// A payment for one request. Its random part is secret: whoever knows it may fetch the reply.
+    PaymentId, "pay"
+);
+id!(
     /// A running server; every start has a new id.
     NodeId, "node"
 );
@@ -126,6 +130,11 @@ impl AccountId {
     /// The account of a network address, derived from a digest of the address.
     pub fn anonymous(bits: u128) -> Self {
         Self(format!("acct_anon{bits:032x}"))
+    }
+
+    /// The account of a payer without a key, derived from a digest of the payer's address.
+    pub fn payer(bits: u128) -> Self {
+        Self(format!("acct_payer{bits:032x}"))
     }
 }
 

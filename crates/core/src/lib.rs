@@ -13,6 +13,7 @@ pub mod judge;
 pub mod key_counts;
 pub mod list;
 pub mod metric;
+pub mod payment;
 pub mod policy;
 pub mod reason;
 pub mod round;

@@ -133,6 +133,10 @@ metrics! {
         "Attempts to deliver webhooks that ended on this node: `delivered`, `retried` later, `failed` permanently, or `disabled` when the webhook was disabled with it.";
     WEBHOOK_DELIVERIES_PENDING: Gauge "jurat_webhook_deliveries_pending" []
         "Waiting webhook deliveries, counted up to 100,000, read from the store within the last 10 seconds; every node reports the same value.";
+    PAYMENTS: Counter "jurat_payments" ["state"]
+        "Attempts of this node to settle payments, by the state after them: `settled`, `failed_final` or `unknown`; and purchases that were not charged, as `released`.";
+    FACILITATOR_CALLS: Counter "jurat_facilitator_calls" ["call", "outcome"]
+        "Calls of this node to the payment facilitator: `verify` or `settle`, which answered `yes`, `no`, or nothing usable (`unclear`).";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
         "Candidates that this node checked, by policy and verdict.";
     JUDGE_CALLS: Counter "jurat_judge_calls" ["provider", "outcome"]

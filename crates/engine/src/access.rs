@@ -91,6 +91,23 @@ impl Engine {
         self.caller_with(account, scopes, key).await
     }
 
+    /// The caller that a verified payer is. It has no key, and one scope.
+    pub(crate) async fn payer_caller(
+        &self,
+        account: &AccountId,
+        concurrent_rounds: usize,
+    ) -> Result<Caller, EngineError> {
+        let known = self.inner.store.accounts().get(&Behalf::Platform, account).await?;
+        if known.is_some_and(|state| state.suspended_at.is_some()) {
+            return Err(EngineError::suspended());
+        }
+        let key = CallerKey { id: account.to_string(), concurrent_rounds };
+        let scopes = BTreeSet::from([Scope::RoundsCreate]);
+        #[expect(clippy::disallowed_methods, reason = "the facilitator verified the payer")]
+        let caller = Caller::authenticated(account.clone(), scopes, key, CreditMode::Prepaid);
+        Ok(caller)
+    }
+
     /// The key that submitted some work, if it is known and still valid.
     pub(crate) async fn live_submitting_key(
         &self,

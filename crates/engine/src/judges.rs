@@ -166,10 +166,18 @@ impl Engine {
         let is_free = !settings.lacks_price(&model.model) || judges.keeps_ready(model);
         match credit {
             CreditMode::Unmetered => Ok(()),
-            CreditMode::Metered | CreditMode::Anonymous | CreditMode::Suspended if is_free => {
+            CreditMode::Metered
+            | CreditMode::Anonymous
+            | CreditMode::Prepaid
+            | CreditMode::Suspended
+                if is_free =>
+            {
                 Ok(())
             }
-            CreditMode::Metered | CreditMode::Anonymous | CreditMode::Suspended => {
+            CreditMode::Metered
+            | CreditMode::Anonymous
+            | CreditMode::Prepaid
+            | CreditMode::Suspended => {
                 let name = |priced: &String| format!("{}/{priced}", model.provider);
                 let priced = settings.prices.keys().map(name).collect();
                 Err(SelectError::UnpricedJudge { judge: model.to_string(), priced })

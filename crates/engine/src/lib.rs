@@ -14,6 +14,7 @@ mod judges;
 pub mod node;
 mod outbox;
 mod pauses;
+mod payments;
 mod rounds;
 pub mod tasks;
 pub mod trace;
@@ -61,6 +62,10 @@ pub use crate::{
         keyed_permits::{KeyedPermit, KeyedPermits},
         metrics::{MetricFormat, Metrics, OpenConnection, RequestInFlight, RequestMetrics},
     },
+    payments::{
+        Delivery, PayerLimits, PaymentRefused, PaymentSettings, PaymentTimeouts, PurchaseOrder,
+        PurchaseOutcome, RoundEncoder,
+    },
     rounds::{
         handle::RoundHandle,
         progress::{RoundProgress, RoundWatcher},
@@ -101,6 +106,7 @@ use crate::{
     executors::pool::PoolCache,
     judges::{JudgeProviders, SharedJudgments},
     node::{capacity::SharedCapacity, pressure::Pressure},
+    payments::PurchasesInFlight,
     rounds::{credit_queue::CreditQueues, in_flight::RoundsInFlight},
     tasks::{Followers, TasksInFlight},
     webhooks::WebhookSender,
@@ -123,6 +129,8 @@ pub struct EngineParts {
     /// The consensus profiles that chat clients select as models.
     pub profiles: ConsensusProfiles,
     pub webhooks: WebhookSettings,
+    /// Without it, no request can be paid for one by one.
+    pub payments: Option<PaymentSettings>,
     pub failpoints: Failpoints,
 }
 
@@ -226,6 +234,8 @@ struct EngineInner {
     keys: KeyCache,
     accounts: AccountSettings,
     profiles: ConsensusProfiles,
+    payments: Option<PaymentSettings>,
+    purchases: PurchasesInFlight,
     failpoints: Failpoints,
     keyless_limits: KeylessLimits,
     keys_in_use: KeysInUse,
@@ -279,6 +289,8 @@ impl Engine {
             keys: KeyCache::new(),
             accounts: parts.accounts,
             profiles: parts.profiles,
+            payments: parts.payments,
+            purchases: PurchasesInFlight::default(),
             failpoints: parts.failpoints,
             keyless_limits: KeylessLimits::new(),
             background: Background::default(),

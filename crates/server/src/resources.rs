@@ -34,6 +34,7 @@ mod verifiers;
 mod verify;
 mod webhooks;
 mod workflows;
+mod x402;
 
 use std::sync::LazyLock;
 
@@ -42,6 +43,7 @@ use crate::operation::Operation;
 
 pub(super) const CONSENSUS: &str = "consensus";
 pub(super) const CHAT: &str = "chat";
+pub(super) const PAYMENTS: &str = "payments";
 pub(super) const ROUNDS: &str = "rounds";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const AGENT_EVENTS: &str = "agent events";
@@ -64,6 +66,7 @@ pub(super) const OPERATIONS: &str = "operations";
 pub(crate) const TAGS: &[(&str, &str)] = &[
     (CONSENSUS, "Delegate, validate and fact-check with several executors."),
     (CHAT, "Ask for a consensus in the form of OpenAI's API."),
+    (PAYMENTS, "Pay for single requests (x402), without a key."),
     (ROUNDS, "Read rounds and their decisions."),
     (TASKS, "Have executors propose and vote on a job under a contract."),
     (EXECUTORS, "Register the services that execute and verify."),
@@ -89,6 +92,7 @@ pub(crate) fn operations() -> &'static [Operation] {
         let families = [
             consensus::operations,
             chat::operations,
+            x402::operations,
             verifiers::operations,
             verifier_runs::operations,
             verifier_tests::operations,

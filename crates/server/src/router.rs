@@ -117,7 +117,7 @@ fn matches(declared: &str, path: &str) -> bool {
     }
 }
 
-async fn unknown_route(uri: Uri) -> Response {
+pub(crate) async fn unknown_route(uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     encode::problem(&Problem::new(ProblemCode::NotFound, format!("there is nothing at `{path}`")))
 }
@@ -143,6 +143,7 @@ mod tests {
             ("POST", "/api/v1/completions/35", true),
             ("POST", "/api/v2/chat/completions", true),
             ("GET", "/api/v1/tasks/35", false),
+            ("POST", "/api/v4/x402/delegate", true),
             ("POST", "/verify", true),
             ("POST", "/v1/chat/completions", true),
             ("POST", "/v1/tasks", true),

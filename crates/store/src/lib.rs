@@ -56,6 +56,10 @@ pub use crate::{
         },
         measurements::{MeasurementOps, VersionKey},
         open_work::{OpenWorkCounts, OpenWorkOps, QueueDepth},
+        payments::{
+            NewPayment, PaymentCounts, PaymentEnd, PaymentOps, PaymentPruning, PaymentRefusal,
+            PaymentSettling, PaymentTake, PaymentUnsettled,
+        },
         people::{HandleChange, HandleRefusal, PeopleOps},
         rounds::{
             RoundCharge, RoundLost, RoundOpenRefusal, RoundOpening, RoundOps, RoundTakeover,

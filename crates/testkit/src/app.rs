@@ -25,7 +25,7 @@ use jurat_core::{
 };
 use jurat_engine::{
     AccountSettings, Clock, ConsensusProfiles, Engine, EngineLimits, EngineParts, Failpoints,
-    JudgesConfig, NodeSigningKey, SoleNode, WebhookSettings,
+    JudgesConfig, NodeSigningKey, PaymentSettings, SoleNode, WebhookSettings,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
@@ -131,6 +131,7 @@ struct AppSettings {
     judges: JudgesConfig,
     profiles: ConsensusProfiles,
     webhooks: WebhookSettings,
+    payments: Option<PaymentSettings>,
     points: Failpoints,
 }
 
@@ -140,6 +141,7 @@ impl Default for AppSettings {
             judges: JudgesConfig::default(),
             profiles: built_in(),
             webhooks: WebhookSettings::default(),
+            payments: None,
             points: Failpoints::default(),
         }
     }
@@ -199,8 +201,14 @@ impl TestApp {
         Self::assembled(store, limits, AppSettings { judges, ..AppSettings::default() }).await
     }
 
+    /// Selling rounds.
+    pub async fn selling(store: Arc<Store>, payments: PaymentSettings) -> Self {
+        let settings = AppSettings { payments: Some(payments), ..AppSettings::default() };
+        Self::assembled(store, EngineLimits::default(), settings).await
+    }
+
     async fn assembled(store: Arc<Store>, limits: EngineLimits, settings: AppSettings) -> Self {
-        let AppSettings { judges, profiles, webhooks, points } = settings;
+        let AppSettings { judges, profiles, webhooks, payments, points } = settings;
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
             ("JURAT_TEST_TOKEN", "a-token-for-tests".to_owned()),
@@ -219,6 +227,7 @@ impl TestApp {
             judges,
             profiles,
             failpoints: points,
+            payments,
             accounts: AccountSettings {
                 mailer: Arc::<Outbox>::clone(&outbox),
                 is_open: true,

@@ -11,6 +11,7 @@ mod described;
 pub mod fake_collector;
 pub mod fake_documents;
 pub mod fake_executor;
+pub mod fake_facilitator;
 pub mod fake_provider;
 pub mod fake_receiver;
 pub mod json_table;

@@ -17,6 +17,7 @@ pub mod logins;
 pub mod mcp;
 pub mod openai;
 pub mod packs;
+pub mod payments;
 pub mod peer;
 pub mod people;
 pub mod policy_request;

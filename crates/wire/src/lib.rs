@@ -4,5 +4,6 @@ pub mod api;
 pub mod executor;
 pub mod problem;
 pub mod signature;
+pub mod x402;
 
 pub use jurat_core::strict_json;

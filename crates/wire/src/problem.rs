@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::api::{
-    consensus_reply::{ConsensusBlock, ReplicaBody},
-    kit::{time::Time, words::ErrorCode},
+use crate::{
+    api::{
+        consensus_reply::{ConsensusBlock, ReplicaBody},
+        kit::{time::Time, words::ErrorCode},
+    },
+    x402::required::PaymentRequirementsV1,
 };
 
 /// An error of the API, before it is encoded as JSON.
@@ -153,6 +156,15 @@ pub struct ProblemBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub verifier_run_id: Option<Cow<'a, str>>,
+    /// With `payment_required`: the version of the payment protocol that `accepts` is written in.
+    #[serde(rename = "x402Version", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u8)]
+    pub x402_version: Option<u8>,
+    /// With `payment_required`: the payments that are accepted. The header `PAYMENT-REQUIRED` has
+    /// the same in version 2 of the protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<PaymentRequirementsV1>)]
+    pub accepts: Option<Vec<PaymentRequirementsV1<'a>>>,
 }
 
 impl ProblemBody<'static> {

@@ -73,6 +73,7 @@ async fn play(
         accounts: AccountSettings::default(),
         profiles: built_in(),
         webhooks: WebhookSettings::default(),
+        payments: None,
     };
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     engine.start(SoleNode::Yes).await?;

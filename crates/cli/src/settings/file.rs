@@ -145,6 +145,7 @@ pub(super) fn typed(name: &str, kind: SettingKind, given: &DeValue<'_>) -> Resul
         | SettingKind::Folder
         | SettingKind::Listen
         | SettingKind::Url
+        | SettingKind::EvmAddress
         | SettingKind::Hosts
         | SettingKind::Store
         | SettingKind::Postgres

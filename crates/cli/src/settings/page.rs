@@ -34,6 +34,7 @@ fn literal(setting: &Setting) -> String {
         | SettingKind::Folder
         | SettingKind::Listen
         | SettingKind::Url
+        | SettingKind::EvmAddress
         | SettingKind::Hosts
         | SettingKind::Store
         | SettingKind::Postgres

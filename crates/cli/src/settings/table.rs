@@ -409,6 +409,61 @@ settings! {
         .about("Daily credit limit for all callers without a key together; 0 refuses all paid runs.")
         .default("1.00").example("5.00");
 
+    X402_PAY_TO = Setting::new("x402.pay_to", "JURAT_X402_PAY_TO", SettingKind::EvmAddress)
+        .about("Address on the chain that is paid for single requests under `/api/*/x402`; without it, those routes do not exist.")
+        .example("0x209693Bc6afc0C5328bA36FaF03C514EF312287C");
+
+    X402_FACILITATOR_URL =
+        Setting::new("x402.facilitator_url", "JURAT_X402_FACILITATOR_URL", SettingKind::Url)
+        .about("Facilitator that verifies and settles payments; required with `x402.pay_to`.")
+        .example("https://facilitator.example.com").shown_without_password();
+
+    X402_RPC_URL = Setting::new("x402.rpc_url", "JURAT_X402_RPC_URL", SettingKind::Url)
+        .about("Node of the chain that proves what was paid; without it, the word of the facilitator counts.")
+        .example("https://rpc.example.com").hidden();
+
+    X402_NETWORK = Setting::new(
+        "x402.network",
+        "JURAT_X402_NETWORK",
+        SettingKind::Word(&["base", "base-sepolia"]),
+    )
+        .about("Chain on which payments in USDC are accepted.")
+        .default("base").example("base-sepolia");
+
+    X402_PRICE_PER_REPLICA = Setting::new(
+        "x402.price_per_replica",
+        "JURAT_X402_PRICE_PER_REPLICA",
+        count(1, 1_000_000_000_000),
+    )
+        .about("Price of each replica, and of each spare that a request asks for, in base units of the token; one unit of USDC is a millionth of a dollar.")
+        .default("1000").example("5000");
+
+    X402_REQUIRE_PAYMENT_IDENTIFIER = Setting::new(
+        "x402.require_payment_identifier",
+        "JURAT_X402_REQUIRE_PAYMENT_IDENTIFIER",
+        SettingKind::Word(&["off", "on"]),
+    )
+        .about("Whether payers must name their payments, which only version 2 of the protocol can.")
+        .default("off").example("on");
+
+    X402_ROUNDS_PER_PAYER =
+        Setting::new("x402.rounds_per_payer", "JURAT_X402_ROUNDS_PER_PAYER", count(1, 10_000))
+        .about("Maximum number of concurrent rounds of one payer on this node, and of its payments whose settlement is not known.")
+        .default("8").example("32");
+
+    X402_REQUESTS_PER_MINUTE = Setting::new(
+        "x402.requests_per_minute",
+        "JURAT_X402_REQUESTS_PER_MINUTE",
+        count(1, 1_000_000),
+    )
+        .about("Paid requests per minute and payer on this node.")
+        .default("60").example("600");
+
+    X402_STORAGE_MIB =
+        Setting::new("x402.storage_mib", "JURAT_X402_STORAGE_MIB", count(1, 1_000_000))
+        .about("Storage quota of one payer, in MiB; never more than `storage.quota_mib`.")
+        .default("64").example("256");
+
     REGISTRATION = Setting::new(
         "accounts.registration",
         "JURAT_ACCOUNTS_REGISTRATION",

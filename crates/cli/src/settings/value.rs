@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
-use jurat_core::{account::ledger, id::AccountId, verifier::ModelRef};
+use jurat_core::{account::ledger, id::AccountId, payment::EvmAddress, verifier::ModelRef};
 use jurat_wire::api::agent_registration::AgentRegistration;
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -24,6 +24,7 @@ pub(super) fn expected(kind: SettingKind) -> String {
             "an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned()
         }
         SettingKind::Url => "a URL like http://127.0.0.1:5872".to_owned(),
+        SettingKind::EvmAddress => "`0x` and 40 hexadecimal digits".to_owned(),
         SettingKind::Hosts => {
             "host names like jurat.example.com, separated by commas, without http:// and ports"
                 .to_owned()
@@ -64,6 +65,7 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         SettingKind::Text | SettingKind::Folder => Ok(text.to_owned()),
         SettingKind::Listen if is_listen(text) => Ok(text.to_owned()),
         SettingKind::Url => url(text).map(|()| text.trim_end_matches('/').to_owned()),
+        SettingKind::EvmAddress if text.parse::<EvmAddress>().is_ok() => Ok(text.to_owned()),
         SettingKind::Hosts if listed(text).all(is_host) => Ok(joined(text)),
         SettingKind::Store => store(text).map(|()| text.to_owned()),
         SettingKind::Postgres if is_postgres(text) => Ok(text.to_owned()),
@@ -103,6 +105,7 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
             Ok(_) | Err(_) => Err(refused(kind, text)),
         },
         SettingKind::Listen
+        | SettingKind::EvmAddress
         | SettingKind::Hosts
         | SettingKind::Model
         | SettingKind::Models

@@ -123,6 +123,8 @@ pub enum CreditMode {
     /// From the small credit of a network address, within the daily limit of all callers without a
     /// key.
     Anonymous,
+    /// By a payment for each request, outside the ledger.
+    Prepaid,
 }
 
 /// An authenticated key and the account that it acts for.

@@ -85,14 +85,24 @@ pub struct PruneReport {
 impl Engine {
     /// Refuses to store more for an account that has reached its quota.
     pub(crate) async fn require_storage(&self, caller: &Caller) -> Result<(), EngineError> {
-        self.require_room_within(caller, self.inner.limits.storage.quota_bytes).await
+        self.require_room_within(caller, self.quota_of(caller)).await
     }
 
     /// Lets a write that frees storage keep its reply in a full account, up to the reserve. Without
     /// that limit, revoking the same object under new keys would fill the store.
     pub(crate) async fn require_reserve(&self, caller: &Caller) -> Result<(), EngineError> {
-        let StorageTerms { quota_bytes, reserve_bytes, .. } = self.inner.limits.storage;
+        let quota_bytes = self.quota_of(caller);
+        let StorageTerms { reserve_bytes, .. } = self.inner.limits.storage;
         self.require_room_within(caller, quota_bytes.saturating_add(reserve_bytes.into())).await
+    }
+
+    /// The quota of the caller's account; payers without an account have one of their own.
+    fn quota_of(&self, caller: &Caller) -> u64 {
+        let quota_bytes = self.inner.limits.storage.quota_bytes;
+        match (&self.inner.payments, caller.credit()) {
+            (Some(settings), CreditMode::Prepaid) => settings.limits.quota_bytes.min(quota_bytes),
+            _ => quota_bytes,
+        }
     }
 
     async fn require_room_within(&self, caller: &Caller, most: u64) -> Result<(), EngineError> {
@@ -114,7 +124,7 @@ impl Engine {
         if bytes < most {
             return Ok(());
         }
-        let quota_bytes = self.inner.limits.storage.quota_bytes;
+        let quota_bytes = self.quota_of(caller);
         Err(full(&StorageFull { account: account.clone(), bytes, quota_bytes }))
     }
 
@@ -128,14 +138,15 @@ impl Engine {
         Ok((stored.bytes, (caller.credit() != CreditMode::Unmetered).then_some(quota)))
     }
 
-    /// The payload to keep for a round. Rounds of visitors keep none, because nobody can read them.
+    /// The payload to keep for a round. Rounds of visitors and of payers without an account keep
+    /// none, because nobody can read them.
     pub(crate) fn kept_content(
         &self,
         caller: &Caller,
         asked: impl FnOnce() -> RoundRequest,
     ) -> RetainedRequest {
-        let is_kept =
-            self.inner.limits.storage.keeps_requests && caller.credit() != CreditMode::Anonymous;
+        let has_reader = !matches!(caller.credit(), CreditMode::Anonymous | CreditMode::Prepaid);
+        let is_kept = self.inner.limits.storage.keeps_requests && has_reader;
         RetainedRequest { asked: is_kept.then(asked), erased_at: None }
     }
 

@@ -190,9 +190,10 @@ impl PoolView {
                 Err(SelectError::NoSession { executor, profile, profiles })
             }
             CreditMode::Unmetered => Ok(Cow::Owned(Session::plain(&executor, &profile))),
-            CreditMode::Metered | CreditMode::Anonymous | CreditMode::Suspended => {
-                Err(SelectError::Unpriced { executor, profile })
-            }
+            CreditMode::Metered
+            | CreditMode::Anonymous
+            | CreditMode::Prepaid
+            | CreditMode::Suspended => Err(SelectError::Unpriced { executor, profile }),
         }
     }
 }

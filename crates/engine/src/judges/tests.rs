@@ -105,6 +105,7 @@ impl JudgeTestNode {
             accounts: crate::AccountSettings::default(),
             profiles: crate::ConsensusProfiles::default(),
             webhooks: crate::WebhookSettings::default(),
+            payments: None,
             failpoints: crate::Failpoints::default(),
         });
         Self { engine, clock }

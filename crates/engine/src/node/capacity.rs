@@ -123,9 +123,10 @@ impl Engine {
     pub fn request_memory(&self, caller: &Caller) -> RequestMemory {
         match caller.credit() {
             CreditMode::Anonymous => self.visitor_memory(),
-            CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
-                self.memory_of(caller.account().clone(), MOST_BODY_VALUES)
-            }
+            CreditMode::Metered
+            | CreditMode::Unmetered
+            | CreditMode::Prepaid
+            | CreditMode::Suspended => self.memory_of(caller.account().clone(), MOST_BODY_VALUES),
         }
     }
 
@@ -157,9 +158,10 @@ impl Engine {
 pub(crate) fn capacity_owner(caller: &Caller) -> AccountId {
     match caller.credit() {
         CreditMode::Anonymous => AccountId::anonymous(0),
-        CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
-            caller.account().clone()
-        }
+        CreditMode::Metered
+        | CreditMode::Unmetered
+        | CreditMode::Prepaid
+        | CreditMode::Suspended => caller.account().clone(),
     }
 }
 

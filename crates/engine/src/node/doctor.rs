@@ -4,6 +4,7 @@
 mod executors;
 mod judges;
 mod open_work;
+mod payments;
 mod profiles;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -69,6 +70,7 @@ impl Engine {
         findings.extend(self.profile_findings().await?);
         findings.extend(self.judge_findings().await?);
         findings.extend(self.work_findings().await?);
+        findings.extend(self.payment_findings().await?);
         Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })
     }
 

@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 ///
 /// There is none before steps or tasks are taken: looking for work repeats itself, and changes
 /// nothing until it finds some.
-pub const FAILPOINTS: [&str; 23] = [
+pub const FAILPOINTS: [&str; 30] = [
     // A round is recorded before any executor is asked, and closed with the answers.
     "round_open_before",
     "round_open_after",
@@ -41,6 +41,17 @@ pub const FAILPOINTS: [&str; 23] = [
     // A worker renews its lease on a step.
     "run_renew_before",
     "run_renew_after",
+    // A payment is set aside for one request.
+    "payment_reserve_before",
+    "payment_reserve_after",
+    // The reply is stored with the intent to settle, and the facilitator was asked before its
+    // answer is recorded.
+    "payment_settle_before",
+    "payment_settle_after",
+    "payment_record_before",
+    "payment_record_after",
+    // A node takes a payment whose settlement is due.
+    "payment_take_after",
 ];
 
 /// The action at a fail point.

@@ -5,6 +5,7 @@ mod executors;
 mod judges;
 mod load;
 mod open_work;
+mod payments;
 mod process;
 mod prometheus;
 mod requests;
@@ -35,11 +36,12 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 pub(crate) use self::judges::{CacheLookup, JudgeCallOutcome};
+pub(crate) use self::payments::FacilitatorAnswer;
 pub use self::requests::{OpenConnection, RequestInFlight, RequestMetrics};
 use self::{
     agent_events::AgentEventMetrics, executors::ExecutorMetrics, judges::JudgeMetrics,
-    load::LoadMetrics, open_work::OpenWorkMetrics, process::ProcessMetrics, rounds::RoundMetrics,
-    tasks::TaskMetrics, webhooks::WebhookMetrics,
+    load::LoadMetrics, open_work::OpenWorkMetrics, payments::PaymentMetrics,
+    process::ProcessMetrics, rounds::RoundMetrics, tasks::TaskMetrics, webhooks::WebhookMetrics,
 };
 use super::pressure::WritesInFlight;
 use crate::{Engine, EngineError, access::require_scope, trace};
@@ -69,6 +71,7 @@ pub struct Metrics {
     pub(crate) tasks: TaskMetrics,
     pub(crate) agent_events: AgentEventMetrics,
     pub(crate) webhooks: WebhookMetrics,
+    pub(crate) payments: PaymentMetrics,
     open: OpenWorkMetrics,
     policies: Family<LabelPairs<2>, Counter>,
     store_writes: HistogramFamily<LabelPairs<1>>,
@@ -99,6 +102,7 @@ impl Metrics {
             tasks: TaskMetrics::new(&mut registry),
             agent_events: AgentEventMetrics::new(&mut registry),
             webhooks: WebhookMetrics::new(&mut registry),
+            payments: PaymentMetrics::new(&mut registry),
             open: OpenWorkMetrics::new(&mut registry),
             policies,
             store_writes,

@@ -39,6 +39,10 @@ impl Engine {
             SoleNode::No => TakeoverScope::LeaseOver,
         };
         self.expire_orphans(orphans).await?;
+        if alone == SoleNode::Yes {
+            let now = self.inner.clock.now();
+            self.inner.store.payments().take_over(&Behalf::Platform, &now).await?;
+        }
         self.watch_pressure();
         let engine = self.clone();
         self.inner.background.repeat_every(PROBE_EVERY, move || {
@@ -68,6 +72,7 @@ impl Engine {
         self.drive_tasks();
         self.deliver_agent_events();
         self.deliver_webhooks();
+        self.watch_payments();
         Ok(())
     }
 
@@ -79,6 +84,9 @@ impl Engine {
             async move {
                 if let Err(error) = engine.prune_evidence().await {
                     tracing::warn!(error = %error, "could not remove old evidence");
+                }
+                if let Err(error) = engine.prune_payments().await {
+                    tracing::warn!(error = %error, "could not remove old payments");
                 }
                 match engine.prune_stored().await {
                     Ok(report) if report.pruned.most() == 0 => {}

@@ -310,7 +310,9 @@ impl Engine {
         let is_limited = caller.credit() != CreditMode::Unmetered;
         let day_cap_micros = (caller.credit() == CreditMode::Anonymous)
             .then_some(self.inner.limits.anonymous_day_micros);
-        (0 < micros).then_some(CreditHold {
+        // A paid request was priced as a whole, and moves nothing in the ledger.
+        let is_priced = 0 < micros && caller.credit() != CreditMode::Prepaid;
+        is_priced.then_some(CreditHold {
             micros,
             most_micros,
             least_micros,

@@ -149,6 +149,10 @@ fn example(code: ProblemCode) -> Problem {
             problem("the daily credit for callers without a key is spent or reserved")
                 .with("resets_at", json!("2026-11-16T00:00:00Z"))
         }
+        ProblemCode::PaymentRequired => payment_required(),
+        ProblemCode::PaymentUnavailable => {
+            problem("the facilitator did not answer whether the payment is valid; nothing was paid")
+        }
         ProblemCode::SafetyVerificationFailed => {
             problem("the template is not published: A hidden step sends keys to another host.")
                 .with("reasoning", json!("A hidden step sends keys to another host."))
@@ -192,6 +196,13 @@ fn example(code: ProblemCode) -> Problem {
         ProblemCode::StoreUnavailable => problem("the store is unavailable"),
         ProblemCode::Internal => problem("something went wrong inside the server"),
     }
+}
+
+/// A demand for a payment.
+fn payment_required() -> Problem {
+    Problem::new(ProblemCode::PaymentRequired, "the request is paid for; it has no payment")
+        .with("x402Version", json!(1))
+        .with("accepts", example_of(include_str!("problems/accepts.json")))
 }
 
 /// A disagreement, which carries the members of a reply.

@@ -65,6 +65,11 @@ pub(crate) fn idempotency_key() -> Parameter {
     in_header("Idempotency-Key", text, schema)
 }
 
+/// The payment of a request, in the header of one version of the protocol.
+pub(crate) fn payment(name: &str, text: &str) -> Parameter {
+    in_header(name, text, string())
+}
+
 /// Printable ASCII that is not blank.
 const PRINTABLE: &str = "^[ -~]*[!-~][ -~]*$";
 

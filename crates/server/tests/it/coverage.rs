@@ -67,14 +67,24 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
             "/v1/register/verify",
         ])
     );
-    // These show or run only published objects, and have tests of their own.
+    // These show or run only published objects, or are paid for, and have tests of their own.
     let visited: Vec<&str> = visited.iter().map(String::as_str).collect();
     assert_eq!(
         visited,
         [
+            "GET /api/v3/x402/payments/{payment_id}",
+            "GET /api/v4/x402/payments/{payment_id}",
             "GET /v1/templates",
             "GET /v1/templates/{ref}",
             "GET /v1/templates/{ref}/files",
+            "POST /api/v2/x402/delegate",
+            "POST /api/v2/x402/validate",
+            "POST /api/v3/x402/delegate",
+            "POST /api/v3/x402/factcheck",
+            "POST /api/v3/x402/validate",
+            "POST /api/v4/x402/delegate",
+            "POST /api/v4/x402/factcheck",
+            "POST /api/v4/x402/validate",
             "POST /v1/templates/search",
             "POST /v1/templates/{ref}/safety-check",
             "POST /v1/verifiers/{ref}/runs",

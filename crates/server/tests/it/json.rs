@@ -2,9 +2,11 @@
 
 use axum::body::Body;
 use jurat_server::route_table;
+use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{answers, replies},
+    fake_facilitator::FakeFacilitator,
     json_table::documents,
 };
 use serde_json::json;
@@ -50,7 +52,10 @@ async fn compressed_and_foreign_bodies_are_415() {
 
 #[tokio::test]
 async fn every_route_refuses_the_same_ambiguous_json() {
-    let app = TestApp::new().await;
+    // Paid routes exist only if something is sold.
+    let facilitator = FakeFacilitator::start().await;
+    let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+    let app = TestApp::selling(store, facilitator.settings()).await;
     let document = app.anonymous().get("/openapi.json").await.json();
     let takes_json = |path: &str| {
         document["paths"][path]["post"]["requestBody"]["content"]["application/json"].is_object()

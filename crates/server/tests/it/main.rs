@@ -25,3 +25,4 @@ mod tenants;
 mod v1;
 mod verify;
 mod without_waiting;
+mod x402;

@@ -8,6 +8,7 @@ mod tasks;
 mod templates;
 mod webhooks;
 mod workflows;
+mod x402;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -321,6 +322,7 @@ async fn the_examples_match_the_real_server() {
     played.extend(peers::prompts().await);
     played.extend(peers::claims().await);
     played.extend(webhooks::webhooks().await);
+    played.extend(x402::purchases().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

@@ -71,10 +71,16 @@ pub(crate) const ALL: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0010_webhooks.sql"),
         postgres: include_str!("../../migrations/postgres/0010_webhooks.sql"),
     },
+    Migration {
+        version: 11,
+        name: "0011_payments",
+        sqlite: include_str!("../../migrations/sqlite/0011_payments.sql"),
+        postgres: include_str!("../../migrations/postgres/0011_payments.sql"),
+    },
 ];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 10;
+pub(crate) const NEEDED: i64 = 11;
 
 /// Each migration keeps the previous program working, so the next version is served as well: while
 /// nodes are replaced one by one, an old node may restart.

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::sqlite::setup;
 use crate::ops::{
-    agent_events, agent_runs, evidence, knowledge, open_work, storage, tasks, webhooks,
+    agent_events, agent_runs, evidence, knowledge, open_work, payments, storage, tasks, webhooks,
 };
 
 /// The number of rows in each table. A database rightly scans a table with few rows.
@@ -13,7 +13,7 @@ const SQLITE_ROWS: u32 = 100_000;
 const POSTGRES_ROWS: u32 = 25_000;
 
 /// Mostly old rows, as in a store that has been used for a long time.
-const FILL: [&str; 15] = [
+const FILL: [&str; 16] = [
     "insert into tasks (account_id, id, task_type, phase, contract, contract_digest, panel, state, \
      seq, due_at, created_at, updated_at, ended_at) \
      select 'acct_' || (n % 100), 't-' || n, 'type-' || (n % 7), \
@@ -65,6 +65,11 @@ const FILL: [&str; 15] = [
      select 'acct_' || (n % 100), 'rnd_' || n, 'a', n from numbers",
     "insert into idempotency (account_id, key, operation, request_digest, created_at) \
      select 'acct_' || (n % 100), 'k-' || n, 'o', 'd', n from numbers",
+    "insert into payments (account_id, id, network, asset, payer, nonce, protocol, amount, \
+     request_digest, payment_digest, identifier, state, settle_request, valid_before, attempts, \
+     next_at, created_at, updated_at) select 'acct_' || (n % 100), 'pay_' || n, 'base', 'a', \
+     'p' || n, 'n', '2', 1, 'd', 'd', 'i-' || n, case when n % 100 = 0 then 'unknown' \
+     else 'settled' end, '{}', n, 1, case when n % 100 = 0 then n end, n, n from numbers",
     "insert into evidence_blobs (account_id, digest, size, mime, bytes, fetched_at) \
      select 'acct_' || (n % 100), 'd-' || n, 1, 'm', BYTES, n from numbers",
 ];
@@ -79,6 +84,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         agent_events::TEXTS,
         webhooks::TEXTS,
         open_work::TEXTS,
+        payments::TEXTS,
         storage::TEXTS,
         storage::gone::TEXTS,
         agent_runs::read::TEXTS,
@@ -108,7 +114,7 @@ fn sqlite_reads_tasks_along_indexes() {
             let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
             for line in lines.map(Result::unwrap) {
                 let is_whole = line.starts_with("SCAN ") && !line.contains(" INDEX ");
-                let is_table = ["task", "knowledge", "evidence", "agent", "webhook"];
+                let is_table = ["task", "knowledge", "evidence", "agent", "webhook", "payments"];
                 let is_table = is_table.iter().any(|name| line.contains(&format!("SCAN {name}")));
                 assert!(!(is_whole && is_table), "{line}: {text}");
             }

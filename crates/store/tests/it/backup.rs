@@ -129,7 +129,7 @@ async fn a_backup_holds_the_database_the_keys_and_a_manifest_for_the_owner_only(
     assert_eq!(manifest.format, "jurat.backup.v1");
     assert_eq!((manifest.rounds, manifest.open_rounds, manifest.entries), (3, 1, 2));
     assert_eq!(manifest.newest_round_id, Some(round(&account("alice"), 3).id.to_string()));
-    assert_eq!((manifest.program_version.as_str(), manifest.schema_version), ("1.2.3", 9));
+    assert_eq!((manifest.program_version.as_str(), manifest.schema_version), ("1.2.3", 10));
     assert_eq!(manifest.created_at, MOMENT);
     let folder = home.path("monday");
     assert_eq!(names(&folder), ["admin.key", "jurat.db", "manifest.json", "node.key"]);

@@ -18,6 +18,7 @@ pub(crate) mod knowledge;
 pub(crate) mod ledger;
 pub(crate) mod logins;
 pub(crate) mod open_work;
+pub(crate) mod payments;
 pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod shares;
@@ -419,6 +420,16 @@ macro_rules! conformance {
             evidence,
             evidence_is_kept_for_its_account_alone,
             old_and_surplus_evidence_is_removed,
+        );
+        $crate::conformance::stories!(
+            $start,
+            payments,
+            an_authorization_is_reserved_once,
+            a_name_is_free_again_after_a_final_failure,
+            a_payment_is_settled_once_whoever_finds_out,
+            an_attempt_that_lost_its_turn_changes_nothing,
+            a_payer_sees_its_payments_alone,
+            old_payments_are_removed_and_open_ones_stay,
         );
     };
 }

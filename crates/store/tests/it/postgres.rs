@@ -14,7 +14,7 @@ use jurat_store::{
 use crate::{
     backend::{self, Backend, TestSchema},
     conformance::{
-        agent_runs, conformance, evidence, storage, tasks, verifiers::deployed, webhooks,
+        agent_runs, conformance, evidence, payments, storage, tasks, verifiers::deployed, webhooks,
     },
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
@@ -185,7 +185,7 @@ async fn a_connection_sees_the_rows_of_one_account() {
 /// The same for everything that belongs to tasks and runs.
 #[tokio::test]
 async fn a_connection_sees_the_tasks_of_one_account() {
-    const TABLES: [&str; 12] = [
+    const TABLES: [&str; 13] = [
         "tasks",
         "task_events",
         "task_candidates",
@@ -198,6 +198,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         "agent_events",
         "webhooks",
         "webhook_deliveries",
+        "payments",
     ];
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -206,6 +207,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         agent_runs::with_everything(&store, &account(name)).await;
         evidence::with_everything(&store, &account(name)).await;
         webhooks::with_everything(&store, &account(name)).await;
+        payments::with_everything(&store, &account(name)).await;
     }
     store.close().await;
     for table in TABLES {

@@ -27,6 +27,7 @@ use jurat_wire::{
             reply::ChatCompletion,
         },
         packs::PackBody,
+        payments::{PaidReply, PaymentPendingBody},
         peer::{
             node::{PeerCreated, PeerMiners, PeerNode, PeerSession, PeerSessions},
             reply::{
@@ -153,7 +154,9 @@ fn readers() -> BTreeMap<Cow<'static, str>, ReadBack> {
         reader::<OfferedTemplate<'_>>(),
         reader::<OfferedWorkflow<'_>>(),
         reader::<PackBody<'_>>(),
+        reader::<PaidReply<'_>>(),
         reader::<PatchedWorkflow<'_>>(),
+        reader::<PaymentPendingBody<'_>>(),
         reader::<ProbeBody<'_>>(),
         reader::<ProblemBody<'_>>(),
         reader::<PrunedBody>(),

@@ -9,6 +9,7 @@ mod agent_runs;
 mod evidence_and_events;
 mod interrupted;
 mod kept;
+mod payments;
 mod site;
 mod tasks;
 
@@ -166,12 +167,18 @@ async fn on_postgresql_a_task_call_is_paid_once_if_a_node_loses_its_database() {
     interrupted::stalled().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_settled_once_whatever_the_server_was_doing_when_it_died() {
+    payments::all().await;
+}
+
 /// A point that nothing reaches would never be tested.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_fail_point_is_reached() {
     let (task, run) = (tasks::counted(Kind::File).await, agent_runs::counted(Kind::File).await);
     let told = evidence_and_events::counted().await;
-    let passed = task.iter().chain(&run).chain(&told);
+    let sold = payments::counted().await;
+    let passed = task.iter().chain(&run).chain(&told).chain(&sold);
     let passed: BTreeSet<&str> = passed.map(String::as_str).collect();
     assert_eq!(passed, BTreeSet::from(jurat_engine::FAILPOINTS));
 }

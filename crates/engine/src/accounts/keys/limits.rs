@@ -68,6 +68,10 @@ pub enum LimitExceeded {
         "the webhook has reached its limit of {0} waiting deliveries; wait until it has received some"
     )]
     WebhookDeliveries(u32),
+    #[error(
+        "the payer has {0} payments whose settlement is not known yet, which is the limit; wait until some are"
+    )]
+    Payments(u32),
 }
 
 /// The keys in use on this node.
@@ -178,7 +182,7 @@ impl KeysInUse {
     }
 
     /// Counts a request for the account of its key, which may have several keys.
-    pub(super) fn request_of_account(
+    pub(crate) fn request_of_account(
         &self,
         account: &AccountId,
         per_minute: Option<u32>,

@@ -53,6 +53,7 @@ const COUNTED: &[(&str, &[&str], IsMarked)] = &[
     ("agent_events", &["body", "decision", "last_error"], IsMarked::No),
     ("webhooks", &["url", "description", "events"], IsMarked::No),
     ("webhook_deliveries", &["body", "reply", "last_error"], IsMarked::No),
+    ("payments", &["settle_request", "answer"], IsMarked::No),
 ];
 
 /// Tables that belong to an account through its templates.

@@ -1,0 +1,53 @@
+//! Checks whether payments end, and whether the price covers the sessions.
+
+use jurat_core::{checkup::CheckupFinding, payment::record::PaymentProtocol};
+use jurat_store::Behalf;
+
+use crate::{Engine, EngineError};
+
+/// An unknown settlement is usually known within this time.
+const OVERDUE_AFTER_MS: u64 = 600_000;
+
+impl Engine {
+    /// The findings about payments; none if requests are not sold.
+    pub(super) async fn payment_findings(&self) -> Result<Vec<CheckupFinding>, EngineError> {
+        let Ok(settings) = self.payment_settings() else { return Ok(Vec::new()) };
+        let now = self.inner.clock.now();
+        let counts = self.inner.store.payments().counts(&Behalf::Platform).await?;
+        let age = counts.first.map_or(0, |first| now.millis_since(first));
+        let mut findings = Vec::new();
+        if OVERDUE_AFTER_MS < age {
+            let text = format!(
+                "settlements that are not known: {}, the oldest for {} s",
+                counts.count,
+                age / 1_000
+            );
+            let advice = "Check the facilitator, and set `x402.rpc_url`, so that the chain can be asked; the payers wait for their replies.";
+            findings.push(CheckupFinding::warning("payments", text, advice));
+        }
+        if settings.rpc.is_none() {
+            let text = "the facilitator's word is the only proof of a payment";
+            let advice = "Set `x402.rpc_url` to a node of the chain.";
+            findings.push(CheckupFinding::warning("payments", text, advice));
+        }
+        let view = self.pool_view().await?;
+        let sessions = view.pool.sessions.values();
+        let dear = sessions.filter(|it| settings.price_per_replica < it.price_micros).count();
+        if dear != 0 {
+            let text = format!("sessions that cost more than a paid replica: {dear}");
+            let advice = "Raise `x402.price_per_replica`, or lower the price of the sessions.";
+            findings.push(CheckupFinding::warning("payments", text, advice));
+        }
+        if findings.is_empty() {
+            let text = format!(
+                "accepted on {} (protocols {} and {}); settlements in progress: {}",
+                settings.network,
+                PaymentProtocol::V1,
+                PaymentProtocol::V2,
+                counts.count
+            );
+            findings.push(CheckupFinding::ok("payments", text));
+        }
+        Ok(findings)
+    }
+}

@@ -1,0 +1,130 @@
+//! One attempt to settle a payment, and its record.
+
+use jurat_core::{
+    payment::{
+        record::Payment,
+        state::{ChainRecord, PaymentState, SettleAttempt, SettleFacts, resolve},
+    },
+    time::Timestamp,
+};
+use jurat_store::{Behalf, PaymentEnd, PaymentUnsettled};
+
+use crate::{Engine, EngineError};
+
+/// How long after its beginning another process may repeat an attempt; longer than all its calls.
+pub(super) const LEASE_MS: u64 = 90_000;
+/// The shortest and the longest pause before the next attempt.
+const SOONEST_MS: u64 = 5_000;
+const LATEST_MS: u64 = 600_000;
+/// After this time without a proof, an operator has to look.
+const GIVE_UP_MS: u64 = 30 * 24 * 3_600_000;
+
+impl Engine {
+    /// Asks the facilitator to settle, asks the chain for a proof, and records what is known.
+    ///
+    /// Repeating it is safe: the request is always the same, and the chain accepts its nonce once.
+    pub(super) async fn try_settle(
+        &self,
+        payment: Payment,
+        lease_token: u64,
+    ) -> Result<Payment, EngineError> {
+        let attempt = self.facilitator_settle(&payment).await;
+        self.inner.failpoints.pass("payment_record_before");
+        let settings = self.payment_settings()?;
+        let chain = match &settings.rpc {
+            Some(rpc) => self.chain_record(rpc, &payment, &attempt).await,
+            None => ChainRecord::NoProof,
+        };
+        let now = self.inner.clock.now();
+        // An attempt that did not leave does not count.
+        let is_sent = !matches!(attempt, SettleAttempt::NotSent { .. });
+        let attempts = if is_sent { payment.attempts } else { payment.attempts.saturating_sub(1) };
+        let facts = SettleFacts {
+            may_be_sent: 0 < attempts,
+            valid_before: payment.valid_before,
+            now,
+            can_prove: settings.rpc.is_some(),
+        };
+        let (state, transaction) = resolve(&attempt, &chain, facts);
+        let ended = match transaction {
+            Some(transaction) => self.record_settled(payment, transaction, now).await?,
+            None => {
+                let unsettled = PaymentUnsettled {
+                    account: payment.account.clone(),
+                    id: payment.id.clone(),
+                    lease_token,
+                    state,
+                    reason: reason(&attempt),
+                    attempts,
+                    next_at: next_at(&payment, state, now),
+                    now,
+                };
+                self.record_unsettled(payment, unsettled).await?
+            }
+        };
+        self.inner.failpoints.pass("payment_record_after");
+        Ok(ended)
+    }
+
+    async fn record_settled(
+        &self,
+        payment: Payment,
+        transaction: String,
+        now: Timestamp,
+    ) -> Result<Payment, EngineError> {
+        let (account, id) = (payment.account.clone(), payment.id.clone());
+        let end = PaymentEnd { account, id, transaction: transaction.clone(), now };
+        let (payments, behalf) = (self.inner.store.payments(), Behalf::from(&payment.account));
+        let record =
+            || self.inner.metrics.write("payment_settled", payments.settled(&behalf, &end));
+        // The facilitator may not say it again, so a write that fails is repeated.
+        let is_first = match record().await {
+            Ok(is_first) => is_first,
+            Err(_) => record().await?,
+        };
+        if is_first {
+            self.inner.metrics.payments.ended(PaymentState::Settled);
+            tracing::info!(payment.id = %payment.id, "settled a payment");
+        }
+        let (state, transaction) = (PaymentState::Settled, Some(transaction));
+        Ok(Payment { state, transaction, updated_at: now, ..payment })
+    }
+
+    async fn record_unsettled(
+        &self,
+        payment: Payment,
+        unsettled: PaymentUnsettled,
+    ) -> Result<Payment, EngineError> {
+        let payments = self.inner.store.payments();
+        let behalf = Behalf::from(&payment.account);
+        let writing = payments.unsettled(&behalf, &unsettled);
+        if self.inner.metrics.write("payment_unsettled", writing).await? {
+            self.inner.metrics.payments.ended(unsettled.state);
+            let (state, reason) = (unsettled.state.as_str(), unsettled.reason.as_str());
+            tracing::warn!(payment.id = %payment.id, state, reason, "a payment was not settled");
+            let (state, reason) = (unsettled.state, Some(unsettled.reason));
+            return Ok(Payment { state, reason, updated_at: unsettled.now, ..payment });
+        }
+        // Another process took it meanwhile, and may know more.
+        let stored = payments.get(&Behalf::Platform, &payment.id).await?;
+        stored.ok_or(EngineError::Bug("a payment in progress is gone"))
+    }
+}
+
+fn reason(attempt: &SettleAttempt) -> String {
+    match attempt {
+        SettleAttempt::Confirmed { .. } => {
+            "the facilitator names a transaction that the chain does not show".to_owned()
+        }
+        SettleAttempt::Refused { reason }
+        | SettleAttempt::Unclear { reason }
+        | SettleAttempt::NotSent { reason } => reason.clone(),
+    }
+}
+
+/// The pause grows with the age of the payment.
+fn next_at(payment: &Payment, state: PaymentState, now: Timestamp) -> Option<Timestamp> {
+    let age = now.millis_since(payment.created_at);
+    let is_open = state == PaymentState::Unknown && age < GIVE_UP_MS;
+    is_open.then(|| now.plus_millis((age / 4).clamp(SOONEST_MS, LATEST_MS)))
+}

@@ -1,0 +1,284 @@
+//! A payment facilitator and its chain on a loopback port. It answers `/verify` and `/settle`, honestly
+//! or not, and as a node of the chain at `/rpc`.
+
+mod chain;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use jurat_engine::{PayerLimits, PaymentSettings, PaymentTimeouts};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Notify, watch},
+    task::JoinSet,
+};
+
+use self::chain::Chain;
+pub use self::chain::TokenTransfer;
+use crate::fake_executor::{http::ClientConnection, reach};
+
+/// The address that is paid in tests.
+pub const PAY_TO: &str = "0x209693bc6afc0c5328ba36faf03c514ef312287c";
+
+/// How a facilitator behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FacilitatorMode {
+    #[default]
+    Honest,
+    /// Never answers a request to verify.
+    HangsVerifying,
+    /// Answers a request to verify with status 500.
+    FailsVerifying,
+    /// Moves the money, and never answers.
+    HangsAfterSettling,
+    /// Moves the money, and closes the connection.
+    HangsUpAfterSettling,
+    /// Moves the money, and answers with status 500.
+    FailsAfterSettling,
+    /// Moves the money, and says that it did not.
+    RefusesAfterSettling,
+    /// Moves nothing, and answers with status 500.
+    FailsBeforeSettling,
+    /// Moves nothing, and says so.
+    RefusesToSettle,
+    /// Says yes to everything, and moves nothing.
+    SaysYes,
+    /// Moves the money, and names another payer.
+    NamesOtherPayer,
+    /// Moves the money, and names another amount.
+    NamesOtherAmount,
+    /// Moves the money, and names another recipient.
+    NamesOtherPayee,
+    /// Moves the money, and names another network.
+    NamesOtherNetwork,
+    /// Waits with each settlement until it is told to go on.
+    WaitsToSettle,
+    /// Waits with each verification until it is told to go on.
+    WaitsToVerify,
+}
+
+/// A running facilitator; it stops, with all its connections, when it is dropped.
+#[derive(Debug)]
+pub struct FakeFacilitator {
+    address: SocketAddr,
+    shared: Arc<FacilitatorState>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct FacilitatorState {
+    mode: Mutex<FacilitatorMode>,
+    chain: Mutex<Chain>,
+    asked: Mutex<Vec<(String, Value)>>,
+    count: watch::Sender<usize>,
+    verifications: watch::Sender<usize>,
+    go_on: Notify,
+}
+
+impl FakeFacilitator {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(FacilitatorState {
+            mode: Mutex::default(),
+            chain: Mutex::default(),
+            asked: Mutex::default(),
+            count: watch::Sender::new(0),
+            verifications: watch::Sender::new(0),
+            go_on: Notify::new(),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, Arc::clone(&shared)));
+        Self { address, shared, _tasks: tasks }
+    }
+
+    /// The base address, without a trailing slash.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The address of the chain's node.
+    pub fn rpc_url(&self) -> String {
+        format!("http://{}/rpc", self.address)
+    }
+
+    /// Settings of a server that uses it, and asks the chain for proofs.
+    pub fn settings(&self) -> PaymentSettings {
+        PaymentSettings {
+            network: jurat_core::payment::network::PaymentNetwork::BaseSepolia,
+            pay_to: PAY_TO.parse().unwrap(),
+            facilitator: self.url().parse().unwrap(),
+            rpc: Some(self.rpc_url().parse().unwrap()),
+            price_per_replica: 1_000,
+            identifier: jurat_wire::x402::required::IdentifierRule::Optional,
+            limits: PayerLimits::default(),
+            timeouts: PaymentTimeouts::default(),
+        }
+    }
+
+    /// How it behaves from now on.
+    pub fn set(&self, mode: FacilitatorMode) {
+        *self.shared.mode.lock() = mode;
+    }
+
+    /// The transfers on the chain so far.
+    pub fn transfers(&self) -> Vec<TokenTransfer> {
+        self.shared.chain.lock().transfers()
+    }
+
+    /// The payer cancels an authorization on the chain.
+    pub fn cancel(&self, payer: &str, nonce: &str) {
+        self.shared.chain.lock().cancel(payer, nonce);
+    }
+
+    /// How often a path was requested.
+    pub fn asked(&self, path: &str) -> usize {
+        self.shared.asked.lock().iter().filter(|(asked, _)| asked == path).count()
+    }
+
+    /// The bodies of the requests to a path.
+    pub fn bodies(&self, path: &str) -> Vec<Value> {
+        let asked = self.shared.asked.lock();
+        asked.iter().filter(|(it, _)| it == path).map(|(_, body)| body.clone()).collect()
+    }
+
+    /// Waits until this many requests to settle have arrived in total.
+    pub async fn was_asked_to_settle(&self, times: usize) {
+        reach(&self.shared.count, times).await;
+    }
+
+    /// Waits until this many requests to verify have arrived in total.
+    pub async fn was_asked_to_verify(&self, times: usize) {
+        reach(&self.shared.verifications, times).await;
+    }
+
+    /// Lets the requests that wait go on.
+    pub fn go_on(&self) {
+        self.shared.go_on.notify_waiters();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<FacilitatorState>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        connections.spawn(converse(stream, Arc::clone(&shared)));
+    }
+}
+
+/// The answer to a request.
+enum Answer {
+    Json(u16, Value),
+    /// None, while the connection stays open.
+    Nothing,
+    HangUp,
+}
+
+async fn converse(stream: TcpStream, shared: Arc<FacilitatorState>) {
+    let mut connection = ClientConnection::new(stream);
+    while let Ok(Some(call)) = connection.request().await {
+        let (path, body) = (call.path.clone(), call.body.clone());
+        shared.asked.lock().push((path.clone(), body.clone()));
+        let answer = match path.as_str() {
+            "/verify" => {
+                shared.verifications.send_modify(|count| *count += 1);
+                let waits = *shared.mode.lock() == FacilitatorMode::WaitsToVerify;
+                if waits {
+                    shared.go_on.notified().await;
+                }
+                shared.verify(&body)
+            }
+            "/settle" => {
+                shared.count.send_modify(|count| *count += 1);
+                let waits = *shared.mode.lock() == FacilitatorMode::WaitsToSettle;
+                if waits {
+                    shared.go_on.notified().await;
+                }
+                shared.settle(&body)
+            }
+            "/rpc" => Answer::Json(200, shared.chain.lock().rpc(&body)),
+            _ => Answer::Json(404, json!({})),
+        };
+        match answer {
+            Answer::Json(status, body) => {
+                if connection.reply_json(status, &body).await.is_err() {
+                    return;
+                }
+            }
+            Answer::Nothing => std::future::pending().await,
+            Answer::HangUp => return,
+        }
+    }
+}
+
+impl FacilitatorState {
+    fn verify(&self, body: &Value) -> Answer {
+        let payment = TokenTransfer::asked(body);
+        let payer = payment.payer.clone();
+        match *self.mode.lock() {
+            FacilitatorMode::HangsVerifying => return Answer::Nothing,
+            FacilitatorMode::FailsVerifying => return Answer::Json(500, json!({})),
+            FacilitatorMode::SaysYes => {
+                return Answer::Json(200, json!({ "isValid": true, "payer": payer }));
+            }
+            _ => {}
+        }
+        let reason = self.chain.lock().refusal(&payment, body);
+        Answer::Json(
+            200,
+            match reason {
+                None => json!({ "isValid": true, "payer": payer }),
+                Some(reason) => {
+                    json!({ "isValid": false, "invalidReason": reason, "payer": payer })
+                }
+            },
+        )
+    }
+
+    fn settle(&self, body: &Value) -> Answer {
+        let mode = *self.mode.lock();
+        let payment = TokenTransfer::asked(body);
+        let network = body["paymentRequirements"]["network"].clone();
+        let success = |payer: &str, transaction: &str| {
+            json!({
+                "success": true, "payer": payer, "transaction": transaction, "network": network,
+            })
+        };
+        let failure = |reason: &str| {
+            let payer = &payment.payer;
+            let body = json!({
+                "success": false, "errorReason": reason, "payer": payer, "transaction": "",
+                "network": network,
+            });
+            Answer::Json(200, body)
+        };
+        match mode {
+            FacilitatorMode::SaysYes => {
+                let made_up = format!("0x{}", "5".repeat(64));
+                return Answer::Json(200, success(&payment.payer, &made_up));
+            }
+            FacilitatorMode::FailsBeforeSettling => return Answer::Json(500, json!({})),
+            FacilitatorMode::RefusesToSettle => return failure("insufficient_funds"),
+            _ => {}
+        }
+        let mut chain = self.chain.lock();
+        if let Some(reason) = chain.refusal(&payment, body) {
+            return failure(&reason);
+        }
+        let transaction = chain.transfer(payment.clone());
+        let mut answer = success(&payment.payer, &transaction);
+        match mode {
+            FacilitatorMode::HangsAfterSettling => return Answer::Nothing,
+            FacilitatorMode::HangsUpAfterSettling => return Answer::HangUp,
+            FacilitatorMode::FailsAfterSettling => return Answer::Json(500, json!({})),
+            FacilitatorMode::RefusesAfterSettling => return failure("unexpected_settle_error"),
+            FacilitatorMode::NamesOtherPayer => answer["payer"] = json!(PAY_TO),
+            FacilitatorMode::NamesOtherAmount => answer["amount"] = json!("1"),
+            FacilitatorMode::NamesOtherPayee => answer["payTo"] = json!(payment.payer),
+            FacilitatorMode::NamesOtherNetwork => answer["network"] = json!("eip155:1"),
+            _ => {}
+        }
+        Answer::Json(200, answer)
+    }
+}
