@@ -216,13 +216,15 @@ impl FacilitatorState {
     fn verify(&self, body: &Value) -> Answer {
         let payment = TokenTransfer::asked(body);
         let payer = payment.payer.clone();
-        match *self.mode.lock() {
-            FacilitatorMode::HangsVerifying => return Answer::Nothing,
-            FacilitatorMode::FailsVerifying => return Answer::Json(500, json!({})),
-            FacilitatorMode::SaysYes => {
-                return Answer::Json(200, json!({ "isValid": true, "payer": payer }));
-            }
-            _ => {}
+        let mode = *self.mode.lock();
+        if mode == FacilitatorMode::HangsVerifying {
+            return Answer::Nothing;
+        }
+        if mode == FacilitatorMode::FailsVerifying {
+            return Answer::Json(500, json!({}));
+        }
+        if mode == FacilitatorMode::SaysYes {
+            return Answer::Json(200, json!({ "isValid": true, "payer": payer }));
         }
         let reason = self.chain.lock().refusal(&payment, body);
         Answer::Json(
@@ -253,14 +255,15 @@ impl FacilitatorState {
             });
             Answer::Json(200, body)
         };
-        match mode {
-            FacilitatorMode::SaysYes => {
-                let made_up = format!("0x{}", "5".repeat(64));
-                return Answer::Json(200, success(&payment.payer, &made_up));
-            }
-            FacilitatorMode::FailsBeforeSettling => return Answer::Json(500, json!({})),
-            FacilitatorMode::RefusesToSettle => return failure("insufficient_funds"),
-            _ => {}
+        if mode == FacilitatorMode::SaysYes {
+            let made_up = format!("0x{}", "5".repeat(64));
+            return Answer::Json(200, success(&payment.payer, &made_up));
+        }
+        if mode == FacilitatorMode::FailsBeforeSettling {
+            return Answer::Json(500, json!({}));
+        }
+        if mode == FacilitatorMode::RefusesToSettle {
+            return failure("insufficient_funds");
         }
         let mut chain = self.chain.lock();
         if let Some(reason) = chain.refusal(&payment, body) {
@@ -277,7 +280,14 @@ impl FacilitatorState {
             FacilitatorMode::NamesOtherAmount => answer["amount"] = json!("1"),
             FacilitatorMode::NamesOtherPayee => answer["payTo"] = json!(payment.payer),
             FacilitatorMode::NamesOtherNetwork => answer["network"] = json!("eip155:1"),
-            _ => {}
+            FacilitatorMode::Honest
+            | FacilitatorMode::HangsVerifying
+            | FacilitatorMode::FailsVerifying
+            | FacilitatorMode::FailsBeforeSettling
+            | FacilitatorMode::RefusesToSettle
+            | FacilitatorMode::SaysYes
+            | FacilitatorMode::WaitsToSettle
+            | FacilitatorMode::WaitsToVerify => {}
         }
         Answer::Json(200, answer)
     }

@@ -99,10 +99,9 @@ impl Engine {
     /// The quota of the caller's account; payers without an account have one of their own.
     fn quota_of(&self, caller: &Caller) -> u64 {
         let quota_bytes = self.inner.limits.storage.quota_bytes;
-        match (&self.inner.payments, caller.credit()) {
-            (Some(settings), CreditMode::Prepaid) => settings.limits.quota_bytes.min(quota_bytes),
-            _ => quota_bytes,
-        }
+        let is_payer = caller.credit() == CreditMode::Prepaid;
+        let settings = self.inner.payments.as_ref().filter(|_| is_payer);
+        settings.map_or(quota_bytes, |it| it.limits.quota_bytes.min(quota_bytes))
     }
 
     async fn require_room_within(&self, caller: &Caller, most: u64) -> Result<(), EngineError> {

@@ -77,10 +77,8 @@ impl Engine {
             return Some(ChainRecord::Cancelled);
         }
         let transaction = log.get("transactionHash")?.as_str()?.to_owned();
-        match self.is_paid_by(rpc, payment, &transaction).await? {
-            true => Some(ChainRecord::Paid { transaction }),
-            false => None,
-        }
+        let is_paid = self.is_paid_by(rpc, payment, &transaction).await?;
+        is_paid.then_some(ChainRecord::Paid { transaction })
     }
 
     /// Whether a transaction is the demanded transfer; `None` if it is not on the chain.

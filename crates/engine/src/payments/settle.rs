@@ -46,21 +46,20 @@ impl Engine {
             can_prove: settings.rpc.is_some(),
         };
         let (state, transaction) = resolve(&attempt, &chain, facts);
-        let ended = match transaction {
-            Some(transaction) => self.record_settled(payment, transaction, now).await?,
-            None => {
-                let unsettled = PaymentUnsettled {
-                    account: payment.account.clone(),
-                    id: payment.id.clone(),
-                    lease_token,
-                    state,
-                    reason: reason(&attempt),
-                    attempts,
-                    next_at: next_at(&payment, state, now),
-                    now,
-                };
-                self.record_unsettled(payment, unsettled).await?
-            }
+        let ended = if let Some(transaction) = transaction {
+            self.record_settled(payment, transaction, now).await?
+        } else {
+            let unsettled = PaymentUnsettled {
+                account: payment.account.clone(),
+                id: payment.id.clone(),
+                lease_token,
+                state,
+                reason: reason(&attempt),
+                attempts,
+                next_at: next_at(&payment, state, now),
+                now,
+            };
+            self.record_unsettled(payment, unsettled).await?
         };
         self.inner.failpoints.pass("payment_record_after");
         Ok(ended)

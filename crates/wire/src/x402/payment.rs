@@ -177,11 +177,12 @@ fn authorization(of: &Map<String, Value>) -> Result<Authorization, PaymentMessag
 
 /// A number as text, without a sign; some clients send small numbers as numbers.
 fn number(of: &Map<String, Value>, name: &str) -> Option<u128> {
-    match of.get(name)? {
-        Value::String(text) if text.bytes().all(|it| it.is_ascii_digit()) => text.parse().ok(),
-        Value::Number(number) => number.as_u64().map(u128::from),
-        _ => None,
+    let value = of.get(name)?;
+    if let Some(text) = value.as_str() {
+        let is_plain = text.bytes().all(|it| it.is_ascii_digit());
+        return text.parse().ok().filter(|_| is_plain);
     }
+    value.as_u64().map(u128::from)
 }
 
 /// A time that is later than any we can write is as good as the latest.

@@ -32,12 +32,8 @@ async fn a_payer_has_a_limit_on_requests() {
 #[tokio::test]
 async fn a_payer_has_a_limit_on_concurrent_rounds() {
     let limits = PayerLimits { rounds: 1, ..PayerLimits::default() };
-    let shop = Arc::new(
-        Shop::of([gated(says_valid()), gated(says_valid()), gated(says_valid())], |it| {
-            it.limits = limits
-        })
-        .await,
-    );
+    let says = [gated(says_valid()), gated(says_valid()), gated(says_valid())];
+    let shop = Arc::new(Shop::of(says, |it| it.limits = limits).await);
     let (first, busy) = (shop.payment(1), shop.payment(2));
     let buying = Arc::clone(&shop);
     let (bought, refused) = tokio::join!(buying.pay(&first), async {
