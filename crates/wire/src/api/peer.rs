@@ -10,10 +10,12 @@ pub mod task;
 use jurat_core::{executor::Independence, id::RoundId};
 use serde_json::{Value, json};
 
-use super::{consensus_reply::ReplicaBody, kit::json::whole_number};
+use super::consensus_reply::ReplicaBody;
 
 /// The session that leaves the choice to routing.
 const ANY_SESSION: u64 = 0;
+/// The largest whole number that every JSON reader keeps exact.
+const LARGEST_EXACT: u64 = 9_007_199_254_740_991;
 /// Members of an output that hold its text.
 const TEXT_MEMBERS: [&str; 5] = ["answer", "text", "content", "output", "result"];
 
@@ -27,10 +29,8 @@ pub fn session_named(text: &str) -> Option<String> {
 pub fn session_id(session: Option<&str>) -> Value {
     let Some(text) = session else { return json!(ANY_SESSION) };
     let number: Option<u64> = text.parse().ok();
-    match number.filter(|number| number.to_string() == text) {
-        Some(number) if whole_number(&json!(number)) == Some(number) => json!(number),
-        Some(_) | None => json!(text),
-    }
+    let number = number.filter(|number| *number <= LARGEST_EXACT && number.to_string() == text);
+    number.map_or_else(|| json!(text), |number| json!(number))
 }
 
 /// The id of a task: a number, because some clients take nothing else.

@@ -124,7 +124,7 @@ request! {
 values! {
     /// An id, as a string or an integer.
     pub named struct PeerId(String):
-        one_of("An id, as a string or an integer.").item(text()).item(integer())
+        one_of("An id, as a string or an integer.").item(text()).item(integer().minimum(Some(0)))
         => peer_id;
 
     /// A number, also as text.
@@ -353,7 +353,12 @@ fn peer_id(value: &Value) -> Result<String, FieldFault> {
 }
 
 fn peer_number(value: &Value) -> Result<f64, FieldFault> {
-    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+    let of_text = |text: &str| {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        text.parse().ok().filter(|_| is_digits(whole) && is_digits(fraction))
+    };
+    let number = value.as_f64().or_else(|| of_text(value.as_str()?.trim()));
     number.filter(|it| it.is_finite()).ok_or_else(|| "must be a number".into())
 }
 
