@@ -1,5 +1,6 @@
 //! The inbound surfaces of Jurat. Each request has three steps: decode, one engine call, encode.
 
+mod a2a;
 mod mcp;
 mod openapi;
 mod operation;

@@ -5,7 +5,10 @@ mod problems;
 
 use std::sync::LazyLock;
 
-use jurat_wire::{api::openai::error::ChatErrorReply, problem::ProblemBody};
+use jurat_wire::{
+    api::{a2a::error::HttpErrorBody, openai::error::ChatErrorReply},
+    problem::ProblemBody,
+};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{
     Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi,
@@ -20,7 +23,7 @@ use crate::{
     resources::{TAGS, operations},
 };
 
-const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`, which is in `error.code` on the routes of the OpenAI shape. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
+const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`, which is in `error.code` on the routes of the OpenAI shape, and in the details of errors of the Agent2Agent protocol. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
 
 /// The document as text, generated once.
 pub fn openapi() -> &'static str {
@@ -109,6 +112,7 @@ fn document() -> OpenApi {
     let mut paths = Paths::new();
     let mut schemas = Vec::new();
     operation::add::<ProblemBody<'_>>(&mut schemas);
+    operation::add::<HttpErrorBody>(&mut schemas);
     operation::add::<ChatErrorReply<'_>>(&mut schemas);
     schemas.push(problems::peer_schema());
     for operation in operations() {

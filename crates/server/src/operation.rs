@@ -50,6 +50,10 @@ pub(crate) enum ErrorForm {
     Peer,
     /// The error object of OpenAI's API.
     OpenAi,
+    /// A response of the JSON-RPC binding of the Agent2Agent protocol.
+    A2aRpc,
+    /// An error of its HTTP+JSON binding.
+    A2aHttp,
 }
 
 /// A row of the route table, for tests and documentation.
@@ -69,6 +73,8 @@ pub(crate) struct Operation {
     pub(crate) addresses: Vec<Address>,
     /// Undocumented paths of the operation, such as `@handle/slug` as two segments.
     pub(crate) also: Vec<Cow<'static, str>>,
+    /// The paths by which the router knows it, if they differ from its own.
+    mounted: Option<&'static [&'static str]>,
     pub(crate) handler: MethodRouter<Engine>,
     pub(crate) access: RouteAccess,
     pub(crate) error_form: ErrorForm,
@@ -164,6 +170,7 @@ impl Operation {
             method,
             addresses: vec![Address { path: path.into(), id: name.into() }],
             also: Vec::new(),
+            mounted: None,
             handler,
             access: RouteAccess::Key,
             error_form: ErrorForm::Problem,
@@ -194,6 +201,26 @@ impl Operation {
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         let listed = self.addresses.iter().map(|address| &*address.path);
         listed.chain(self.also.iter().map(|path| &**path))
+    }
+
+    /// Every path by which the router knows the operation.
+    pub(crate) fn routes(&self) -> Vec<&str> {
+        match self.mounted {
+            Some(paths) => paths.to_vec(),
+            None => self.paths().collect(),
+        }
+    }
+
+    /// Sets the paths for the router, which cannot tell `{id}:cancel` from `{id}:subscribe`.
+    pub(crate) const fn mounted_at(mut self, paths: &'static [&'static str]) -> Self {
+        self.mounted = Some(paths);
+        self
+    }
+
+    /// Leaves the operation out of the document: it only says that something is not supported.
+    pub(crate) fn undocumented(mut self) -> Self {
+        self.also.extend(self.addresses.drain(..).map(|address| address.path));
+        self
     }
 
     /// Also admits callers without a key.
@@ -370,6 +397,20 @@ impl Operation {
         let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
         if let Some(reply) = self.replies.last_mut() {
             reply.contents.push((kind, ContentBuilder::new().schema(Some(schema)).build()));
+        }
+        self
+    }
+
+    /// Offers the last reply as another media type with the same content.
+    pub(crate) fn or_typed(mut self, kind: &'static str) -> Self {
+        if let Some(reply) = self.replies.last_mut() {
+            let same = reply.contents.first().map(|(_, content)| {
+                // The example is the same, so it is shown once.
+                let mut content = content.clone();
+                content.example = None;
+                (kind, content)
+            });
+            reply.contents.extend(same);
         }
         self
     }

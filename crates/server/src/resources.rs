@@ -1,5 +1,6 @@
 //! The resources of the API. Each file declares its operations next to their handlers.
 
+mod a2a;
 mod accounts;
 mod agent_events;
 mod agent_registration;
@@ -38,7 +39,7 @@ mod x402;
 
 use std::sync::LazyLock;
 
-pub(crate) use self::doctor::MOST_ENTRIES;
+pub(crate) use self::{doctor::MOST_ENTRIES, verifier_runs::verifier_run_request};
 use crate::operation::Operation;
 
 pub(super) const CONSENSUS: &str = "consensus";
@@ -59,6 +60,7 @@ pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
 pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
+pub(super) const AGENTS: &str = "agents";
 pub(super) const PEER_CLIENTS: &str = "prompts";
 pub(super) const OPERATIONS: &str = "operations";
 
@@ -82,6 +84,7 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (CREDITS, "Show and grant credit, and suspend accounts."),
     (PEOPLE, "Manage handles, teams, shares and invitations."),
     (MODELS, "Call the operations as tools from models and agents."),
+    (AGENTS, "Send messages as another agent does, over the Agent2Agent protocol."),
     (PEER_CLIENTS, "Serve prompt-oriented clients of the Cortensor router."),
     (OPERATIONS, "Check the server, and read this document."),
 ];
@@ -119,6 +122,7 @@ pub(crate) fn operations() -> &'static [Operation] {
             prune::operations,
             doctor::operations,
             mcp::operations,
+            a2a::operations,
             peer::operations,
             agent_registration::operations,
             health::operations,

@@ -15,6 +15,7 @@ use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
+    a2a,
     mcp::{AllowedHosts, InProcessRouter, ToolOffer},
     operation::{ErrorForm, Operation, RouteAccess, RouteInfo},
     peers::PeerOptions,
@@ -53,10 +54,12 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts, options: RouterOptions
             RouteAccess::Anyone => &mut open,
             RouteAccess::Visitor => &mut visited,
         };
-        for path in operation.paths() {
+        for path in operation.routes() {
             *router = std::mem::take(router).route(path, handler.clone());
         }
-        inside = inside.route(operation.path(), handler);
+        if operation.routes().contains(&operation.path()) {
+            inside = inside.route(operation.path(), handler);
+        }
     }
     let inside = inside
         .layer(Extension(Arc::clone(&peers)))
@@ -99,6 +102,9 @@ pub(crate) fn begins_rounds(method: &str, path: &str) -> bool {
 
 /// The form of the errors at a path, whatever the method is.
 pub(crate) fn error_form(path: &str) -> ErrorForm {
+    if let Some(form) = a2a::error_form(path) {
+        return form;
+    }
     let mut others = operations().iter().filter(|it| it.error_form != ErrorForm::Problem);
     let found = others.find(|it| it.paths().any(|declared| matches(declared, path)));
     found.map_or(ErrorForm::Problem, |operation| operation.error_form)
@@ -153,6 +159,8 @@ mod tests {
             ("POST", "/v1/verifiers/cites/tests", true),
             ("POST", "/v1/verifiers/cites/attacks", true),
             ("GET", "/v1/verifiers/cites/runs", false),
+            ("POST", "/a2a/v1/message:send", true),
+            ("POST", "/a2a", false),
             ("GET", "/api/v3/validate", false),
             ("POST", "/v1/sessions", false),
             ("POST", "/v1/tasks/t1/cancel", false),

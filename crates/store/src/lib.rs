@@ -32,7 +32,7 @@ pub use crate::{
         checkup::{CheckupOps, EndedRoundsQuery, RoundRecord, StoreCheckup},
         evidence::{EvidenceBlob, EvidenceOps, EvidencePruning, NewEvidence},
         executors::{ExecutorAddRefusal, ExecutorOps},
-        idempotency::IdempotencyOps,
+        idempotency::{IdempotencyOps, KeyRange},
         invitations::{
             InvitationAnswer, InvitationAnswerRefusal, InvitationOps, InvitationRefusal,
         },
@@ -62,8 +62,8 @@ pub use crate::{
         },
         people::{HandleChange, HandleRefusal, PeopleOps},
         rounds::{
-            RoundCharge, RoundLost, RoundOpenRefusal, RoundOpening, RoundOps, RoundTakeover,
-            TakeoverScope,
+            RoundCharge, RoundCount, RoundLost, RoundOpenRefusal, RoundOpening, RoundOps,
+            RoundTakeover, TakeoverScope,
         },
         sessions::{SessionAddRefusal, SessionOps},
         shares::{ShareAnswer, ShareOps, ShareRefusal, ShareUse},

@@ -1,5 +1,6 @@
 //! The HTTP API: requests decoded into domain types, domain types encoded into replies.
 
+pub mod a2a;
 pub mod agent_events;
 pub mod agent_registration;
 pub mod agent_runs;

@@ -38,6 +38,8 @@ const MEASURE: &str = "a test and an attack are measurements, by their cases";
 const SHIM: &str = "it translates another system's request to an operation of version 3";
 const DIRECTORY: &str = "it shows the sessions in the form of another system";
 const PROFILES: &str = "a profile is a model in the form of OpenAI's API";
+const PROTOCOL: &str = "the id is the word of the Agent2Agent protocol, whose tasks are rounds";
+const NO_PUSH: &str = "it only says that there are no push notifications";
 const TEXT: &str = "it is a text or a file of the server";
 
 const EXCEPTIONS: &[NameException] = &[
@@ -97,6 +99,19 @@ const EXCEPTIONS: &[NameException] = &[
     alone("peer_delegate", SHIM),
     alone("peer_factcheck", SHIM),
     alone("peer_validate", SHIM),
+    by("a2a_send", "round_begin", PROTOCOL),
+    by("a2a_stream", "round_begin", PROTOCOL),
+    by("a2a_tasks", "round_list", PROTOCOL),
+    by("a2a_task", "round_show", PROTOCOL),
+    by("a2a_cancel", "round_cancel", PROTOCOL),
+    by("a2a_subscribe", "round_wait", PROTOCOL),
+    by("a2a_extended_card", "verifier_list", "the card lists the account's verifiers as skills"),
+    alone("a2a", PROTOCOL),
+    alone("a2a_push_list", NO_PUSH),
+    alone("a2a_push_create", NO_PUSH),
+    alone("a2a_push_get", NO_PUSH),
+    alone("a2a_push_delete", NO_PUSH),
+    alone("agent_card", TEXT),
     alone("agent_registration_show", TEXT),
     alone("audit_prompt", TEXT),
     alone("design_prompt", TEXT),

@@ -137,6 +137,11 @@ impl Engine {
         Ok((stored.bytes, (caller.credit() != CreditMode::Unmetered).then_some(quota)))
     }
 
+    /// Whether the requests of rounds are kept.
+    pub fn keeps_requests(&self) -> bool {
+        self.inner.limits.storage.keeps_requests
+    }
+
     /// The payload to keep for a round. Rounds of visitors and of payers without an account keep
     /// none, because nobody can read them.
     pub(crate) fn kept_content(

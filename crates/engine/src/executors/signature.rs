@@ -11,6 +11,8 @@ use jurat_core::time::Timestamp;
 use jurat_wire::signature::{self, SignatureInput};
 use sha2::{Digest as _, Sha256};
 
+use crate::Engine;
+
 pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static(signature::CONTENT_DIGEST);
 pub(crate) const SIGNATURE_INPUT: HeaderName = HeaderName::from_static(signature::SIGNATURE_INPUT);
 pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static(signature::SIGNATURE);
@@ -92,6 +94,11 @@ impl NodeSigningKey {
         hex::encode(context.sign())
     }
 
+    /// The public key as bytes.
+    fn public_key(&self) -> &[u8] {
+        self.key.public_key().as_ref()
+    }
+
     pub(crate) fn sign(&self, covered: &CoveredParts<'_>) -> SignatureHeaders {
         let names: Vec<&str> = covered.about.iter().map(|(name, _)| *name).collect();
         let created_s = covered.created.millis().div_euclid(1_000);
@@ -99,6 +106,20 @@ impl NodeSigningKey {
         let Ok(base) = input.base(|name| Ok::<_, Infallible>(covered.value(name).to_owned()));
         let signature = signature::signature_header(self.key.sign(base.as_bytes()).as_ref());
         SignatureHeaders { input: input.header(), signature }
+    }
+}
+
+impl Engine {
+    /// The id of the node's key, and the public key as bytes.
+    pub fn node_key(&self) -> (&str, &[u8]) {
+        let key = &self.inner.node_key;
+        (key.id(), key.public_key())
+    }
+
+    /// The Ed25519 signature of a document with the node's key. The document must not pass for the
+    /// signature base of a request, which begins with a quotation mark.
+    pub fn node_signature(&self, document: &[u8]) -> Vec<u8> {
+        self.inner.node_key.key.sign(document).as_ref().to_vec()
     }
 }
 

@@ -4,8 +4,9 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     id::RoundId,
     round::{Round, RoundFilter, RoundStatus, RoundSummary},
+    time::Timestamp,
 };
-use jurat_store::Behalf;
+use jurat_store::{Behalf, KeyRange, RoundCount};
 
 use crate::{Engine, EngineError, access::require_scope};
 
@@ -43,5 +44,35 @@ impl Engine {
                 return self.with_asked_lines(caller.account(), lines).await;
             }
         }
+    }
+
+    /// How many of the caller's newest rounds match `state` and were opened or ended since a time.
+    /// Rounds of tasks are left out.
+    pub async fn round_count(
+        &self,
+        caller: &Caller,
+        state: Option<RoundStatus>,
+        updated_since: Option<Timestamp>,
+        among: u32,
+    ) -> Result<u32, EngineError> {
+        require_scope(caller, Scope::RoundsRead)?;
+        let filter = RoundCount { state, updated_since, among };
+        let (rounds, account) = (self.inner.store.rounds(), caller.account());
+        Ok(rounds.count(&Behalf::from(account), account, &filter).await?)
+    }
+
+    /// The caller's newest rounds whose idempotency keys begin with a text that ends in `:`.
+    pub async fn rounds_under_keys(
+        &self,
+        caller: &Caller,
+        beginning: &str,
+        limit: u32,
+    ) -> Result<Vec<RoundId>, EngineError> {
+        require_scope(caller, Scope::RoundsRead)?;
+        // The character after `:` ends the range.
+        let until = format!("{};", beginning.trim_end_matches(':'));
+        let keys = KeyRange { from: beginning.to_owned(), until, limit };
+        let (notes, account) = (self.inner.store.idempotency(), caller.account());
+        Ok(notes.rounds(&Behalf::from(account), account, &keys).await?)
     }
 }

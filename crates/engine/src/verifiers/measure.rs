@@ -115,6 +115,7 @@ impl Engine {
             timeout_ms: request.timeout_ms,
             provenance: Provenance::default(),
             request_digest: digest(&canonical(&case.document())),
+            notes: serde_json::Map::new(),
             purpose: request.data.purpose(),
             leave_out: case.shown_as(version),
         };

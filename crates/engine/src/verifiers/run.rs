@@ -22,7 +22,7 @@ use jurat_core::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Engine, EngineError, IdempotencyKey, RoundWatcher,
+    Engine, EngineError, IdempotencyKey, RoundHandle, RoundWatcher,
     access::require_scope,
     accounts::visitors,
     rounds::{seats::JUDGE_PREFIX, semantic::ResolvedVerifier, walk::RoundStart},
@@ -45,6 +45,8 @@ pub struct VerifierRunOrder {
     pub timeout_ms: u64,
     pub provenance: Provenance,
     pub request_digest: String,
+    /// Notes of the caller that are stored with the inputs.
+    pub notes: Map<String, Value>,
     pub purpose: VerifierRunPurpose,
     /// The calibration example under test, which the judge does not see.
     pub leave_out: Option<usize>,
@@ -67,10 +69,33 @@ impl Engine {
     pub async fn verifier_run(
         &self,
         caller: &Caller,
-        mut request: VerifierRunOrder,
+        request: VerifierRunOrder,
         watcher: RoundWatcher,
         once: Option<IdempotencyKey>,
     ) -> Result<VerifierRunView, EngineError> {
+        let (begun, found) = self.begin_verifier_run(caller, request, watcher, once).await?;
+        let (round, is_repeated) = begun.wait_or_retry().await?;
+        verifier_run_view(round, &found, is_repeated)
+    }
+
+    /// Begins the round of a verifier run, and lets it run.
+    pub async fn verifier_run_begin(
+        &self,
+        caller: &Caller,
+        request: VerifierRunOrder,
+        once: Option<IdempotencyKey>,
+    ) -> Result<RoundHandle, EngineError> {
+        let watcher = RoundWatcher::nobody();
+        Ok(self.begin_verifier_run(caller, request, watcher, once).await?.0)
+    }
+
+    async fn begin_verifier_run(
+        &self,
+        caller: &Caller,
+        mut request: VerifierRunOrder,
+        watcher: RoundWatcher,
+        once: Option<IdempotencyKey>,
+    ) -> Result<(RoundHandle, ResolvedVerifier), EngineError> {
         require_scope(caller, Scope::VerifiersRun)?;
         let version = self.verifier_resolve(caller, &request.reference).await?;
         request.provenance = self.provenance_checked(caller, &request.provenance).await?;
@@ -86,9 +111,7 @@ impl Engine {
             idempotency_key: once,
             verifier_run: Some((ticket, found.clone())),
         };
-        let begun = self.begin_round(start).await?;
-        let (round, is_repeated) = begun.wait_or_retry().await?;
-        verifier_run_view(round, &found, is_repeated)
+        Ok((self.begin_round(start).await?, found))
     }
 
     /// Checks that the request fits the contract of the version, and names judges that may be
@@ -163,6 +186,12 @@ fn verifier_run_job(version: &VerifierVersion, request: &VerifierRunOrder) -> Jo
     let mut params = Map::new();
     let pinned = format!("{}@{}", version.verifier.id, version.version);
     params.insert("verifier".to_owned(), json!(pinned));
+    let stored = (!request.notes.is_empty()).then(|| {
+        let mut stored = request.notes.clone();
+        stored.insert("verifier".to_owned(), json!(pinned));
+        stored.insert("inputs".to_owned(), candidate(request));
+        Value::Object(stored)
+    });
     if let Some(commit_first) = request.commit_first {
         params.insert("commit_first".to_owned(), json!(commit_first));
     }
@@ -187,7 +216,8 @@ fn verifier_run_job(version: &VerifierVersion, request: &VerifierRunOrder) -> Jo
         timeout_ms: request.timeout_ms,
         max_steps: None,
         request_digest: request.request_digest.clone(),
-        request: None,
+        // Without notes, the round stores the same by itself.
+        request: stored.and_then(|it| String::from_utf8(canonical(&it)).ok()),
         step: None,
     }
 }

@@ -1,17 +1,23 @@
 //! The errors of an operation: one reply for each status, with an example for each code.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use jurat_core::code::ProblemCode;
 use jurat_wire::{
-    api::openai::error::ChatErrorReply,
+    api::{
+        a2a::{self, error::HttpErrorBody, rpc::A2aRpcResponse},
+        openai::error::ChatErrorReply,
+    },
     problem::{Problem, ProblemBody},
 };
 use serde_json::{Value, json};
 use utoipa::{
     PartialSchema as _, ToSchema as _,
     openapi::{
-        ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder,
+        Content, ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder,
         example::{Example, ExampleBuilder},
         schema::{ObjectBuilder, Schema, SchemaFormat, Type},
     },
@@ -42,7 +48,13 @@ pub(super) fn responses(
 ) -> Vec<(u16, Response)> {
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for code in codes {
-        by_status.entry(code.http_status()).or_default().insert(*code);
+        let status = match form {
+            ErrorForm::A2aHttp => a2a::error::http_status(*code),
+            ErrorForm::Problem | ErrorForm::Peer | ErrorForm::OpenAi | ErrorForm::A2aRpc => {
+                code.http_status()
+            }
+        };
+        by_status.entry(status).or_default().insert(*code);
     }
     by_status
         .into_iter()
@@ -64,29 +76,38 @@ fn description(codes: &BTreeSet<ProblemCode>, cases: &[(ProblemCode, &str)]) -> 
     codes.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// The content of an error, by its media types.
+fn contents(codes: &BTreeSet<ProblemCode>, form: ErrorForm) -> Vec<(&'static str, Content)> {
+    let of = |name: Cow<'_, str>| ContentBuilder::new().schema(Some(Ref::from_schema_name(name)));
+    let examples = codes.iter().map(|code| {
+        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
+    });
+    let problem = |name| of(name).examples_from_iter(examples).build();
+    match form {
+        ErrorForm::Problem => vec![("application/problem+json", problem(ProblemBody::name()))],
+        ErrorForm::Peer => vec![("application/problem+json", problem(PEER_PROBLEM.into()))],
+        // The same problems are in `error.jurat` of this form.
+        ErrorForm::OpenAi => vec![("application/json", of(ChatErrorReply::name()).build())],
+        ErrorForm::A2aRpc => vec![("application/json", of(A2aRpcResponse::name()).build())],
+        ErrorForm::A2aHttp => {
+            let content = of(HttpErrorBody::name()).build();
+            vec![(a2a::MEDIA_TYPE, content.clone()), ("application/json", content)]
+        }
+    }
+}
+
 fn response(
     status: u16,
     codes: &BTreeSet<ProblemCode>,
     cases: &[(ProblemCode, &str)],
     form: ErrorForm,
 ) -> Response {
-    let (kind, schema) = match form {
-        ErrorForm::Problem => ("application/problem+json", ProblemBody::name()),
-        ErrorForm::Peer => ("application/problem+json", PEER_PROBLEM.into()),
-        ErrorForm::OpenAi => ("application/json", ChatErrorReply::name()),
-    };
-    let examples = codes.iter().map(|code| {
-        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
-    });
-    let mut content = ContentBuilder::new().schema(Some(Ref::from_schema_name(schema)));
-    // The same problems are in `error.jurat` of the other form.
-    if form != ErrorForm::OpenAi {
-        content = content.examples_from_iter(examples);
-    }
     let mut response = ResponseBuilder::new()
         .description(description(codes, cases))
-        .content(kind, content.build())
         .header("X-Request-Id", header("The request id, for reports."));
+    for (kind, content) in contents(codes, form) {
+        response = response.content(kind, content);
+    }
     if status == 401 {
         response = response
             .header("WWW-Authenticate", header("`Bearer`; of `/mcp`, with `resource_metadata`."));

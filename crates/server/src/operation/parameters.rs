@@ -73,6 +73,39 @@ pub(crate) fn payment(name: &str, text: &str) -> Parameter {
 /// Printable ASCII that is not blank.
 const PRINTABLE: &str = "^[ -~]*[!-~][ -~]*$";
 
+/// The version of the Agent2Agent protocol.
+pub(crate) fn a2a_version() -> Parameter {
+    let text = "The version of the protocol: `1.0`. Without it, the protocol means 0.3, which is not served. It can be a query parameter, too.";
+    in_header("A2A-Version", text, string())
+}
+
+/// How much history a task is shown with.
+pub(crate) fn history_length() -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    query("historyLength", "The largest number of messages in `history`.", schema)
+}
+
+/// The filters of a list of tasks of the Agent2Agent protocol.
+pub(crate) fn of_agent_tasks(states: &[&'static str]) -> [Parameter; 7] {
+    let size = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(100));
+    let time = string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    let flag = ObjectBuilder::new().schema_type(Type::Boolean);
+    let states = states.iter().copied();
+    [
+        query("contextId", "Only tasks of this context.", string()),
+        query("status", "Only tasks in this state.", string().enum_values(Some(states))),
+        query(
+            "pageSize",
+            "The largest number of tasks; at most 20 with artifacts. Defaults to 50.",
+            size,
+        ),
+        query("pageToken", "`nextPageToken` of the previous page.", string()),
+        history_length(),
+        query("statusTimestampAfter", "Only tasks that changed at this time or later.", time),
+        query("includeArtifacts", "Whether to include artifacts.", flag),
+    ]
+}
+
 /// The caller's preferences for the reply.
 pub(crate) fn prefer(text: &str) -> Parameter {
     in_header("Prefer", text, string())

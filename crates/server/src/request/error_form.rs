@@ -14,7 +14,7 @@ use jurat_wire::{api::openai::error::ChatErrorReply, problem::ProblemBody};
 use serde_json::{Value, json};
 
 use super::encode;
-use crate::{operation::ErrorForm, router};
+use crate::{a2a, operation::ErrorForm, router};
 
 /// The header that names the round of a reply.
 pub(crate) const ROUND: &str = "x-jurat-round";
@@ -42,6 +42,9 @@ pub(crate) async fn written(response: Response, form: ErrorForm) -> Response {
     let Some(problem) = ProblemBody::read(&body) else {
         return Response::from_parts(parts, Body::from(bytes));
     };
+    if let ErrorForm::A2aRpc | ErrorForm::A2aHttp = form {
+        return a2a::translated(form, parts, &body);
+    }
     let headers = &mut parts.headers;
     headers.remove(CONTENT_LENGTH);
     if form == ErrorForm::Peer {

@@ -16,10 +16,13 @@ use bytes::Bytes;
 use jurat_core::code::ProblemCode;
 use jurat_engine::{Engine, trace};
 use jurat_wire::{
-    api::openai::error::ChatErrorReply,
+    api::{
+        a2a::{MEDIA_TYPE, error::A2aError, rpc::rpc_error},
+        openai::error::ChatErrorReply,
+    },
     problem::{Problem, ProblemBody},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
@@ -73,10 +76,16 @@ pub(crate) fn late(engine: &Engine, form: ErrorForm) -> Response {
         let error = ProblemBody::read(&busy().body()).map(ChatErrorReply::from);
         Bytes::from(json!(error).to_string())
     });
+    static A2A_RPC: LazyLock<Bytes> =
+        LazyLock::new(|| Bytes::from(rpc_error(&Value::Null, &A2aError::from(busy())).to_string()));
+    static A2A_HTTP: LazyLock<Bytes> =
+        LazyLock::new(|| Bytes::from(json!(A2aError::from(busy()).http()).to_string()));
     let (kind, body) = match form {
         ErrorForm::Problem => ("application/problem+json", &PROBLEM),
         ErrorForm::Peer => ("application/problem+json", &PEER),
         ErrorForm::OpenAi => ("application/json", &OPENAI),
+        ErrorForm::A2aRpc => ("application/json", &A2A_RPC),
+        ErrorForm::A2aHttp => (MEDIA_TYPE, &A2A_HTTP),
     };
     let mut response = Response::new(Body::from(Bytes::clone(body)));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

@@ -278,6 +278,7 @@ pub(crate) fn verifier_run_request(
         timeout_ms: order.timeout_ms,
         provenance: order.provenance,
         request_digest: order.request_digest,
+        notes: order.notes,
         purpose: VerifierRunPurpose::Run,
         leave_out: None,
     }

@@ -7,7 +7,6 @@ use http::StatusCode;
 use jurat_core::code::ProblemCode;
 use jurat_server::{RouteAccess, route_table};
 use jurat_testkit::app::{TestApp, TestReply};
-use serde_json::Value;
 
 fn path_of(template: &str) -> String {
     let path = template.replace("{name}", "nobody").replace("{ref}", "nobody");
@@ -15,14 +14,14 @@ fn path_of(template: &str) -> String {
     path.replace("{id}", "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV")
 }
 
-/// The code of an error, which a problem has itself, and the OpenAI shape in its error object.
-fn code(reply: &TestReply) -> Value {
+/// The stable code of an error, in the form of the surface that it comes from.
+pub(crate) fn code_of(reply: &TestReply) -> String {
     let body = reply.json();
-    if reply.headers["content-type"] == "application/problem+json" {
-        body["code"].clone()
-    } else {
-        body["error"]["code"].clone()
-    }
+    let code =
+        ["/code", "/error/code", "/error/details/0/metadata/code", "/error/data/0/metadata/code"]
+            .into_iter()
+            .find_map(|at| body.pointer(at)?.as_str());
+    code.unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
@@ -38,7 +37,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
             open.insert(route.path);
         } else if reply.status == StatusCode::UNAUTHORIZED {
             assert_eq!(route.access, RouteAccess::Key, "{}", route.path);
-            assert_eq!(code(&reply), "auth_required", "{}", route.path);
+            assert_eq!(code_of(&reply), "auth_required", "{}", route.path);
         } else {
             open.insert(route.path);
         }
@@ -47,6 +46,8 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
         open,
         BTreeSet::from([
             "/",
+            "/.well-known/agent-card.json",
+            "/.well-known/agent.json",
             "/.well-known/agent-registration.json",
             "/.well-known/goodeye-client-config",
             "/.well-known/oauth-protected-resource",
@@ -124,7 +125,7 @@ async fn a_path_with_an_invalid_name_is_not_found() {
             let path = format!("{before}{strange}{after}");
             let reply = app.admin().send(route.method, &path, Body::empty(), &[]).await;
             assert_eq!(reply.status, StatusCode::NOT_FOUND, "{} {path}", route.method);
-            assert_eq!(code(&reply), "not_found", "{path}");
+            assert_eq!(code_of(&reply), "not_found", "{path}");
             asked += 1;
         }
     }

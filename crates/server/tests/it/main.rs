@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
+mod a2a;
 mod api;
 mod auth;
 mod chat;

@@ -1,5 +1,6 @@
 //! The OpenAPI document names every route, and its examples match the real server.
 
+mod a2a;
 mod agent_events;
 mod agent_runs;
 mod peers;
@@ -319,6 +320,7 @@ async fn the_examples_match_the_real_server() {
     played.extend(people::logins().await);
     played.extend(tasks::tasks().await);
     played.extend(agent_events::agent_events().await);
+    played.extend(a2a::a2a().await);
     played.extend(peers::prompts().await);
     played.extend(peers::claims().await);
     played.extend(webhooks::webhooks().await);

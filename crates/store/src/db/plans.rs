@@ -5,7 +5,8 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::sqlite::setup;
 use crate::ops::{
-    agent_events, agent_runs, evidence, knowledge, open_work, payments, storage, tasks, webhooks,
+    agent_events, agent_runs, evidence, idempotency, knowledge, open_work, payments, storage,
+    tasks, webhooks,
 };
 
 /// The number of rows in each table. A database rightly scans a table with few rows.
@@ -81,6 +82,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         tasks::take::TEXTS,
         knowledge::TEXTS,
         evidence::TEXTS,
+        idempotency::TEXTS,
         agent_events::TEXTS,
         webhooks::TEXTS,
         open_work::TEXTS,

@@ -20,6 +20,8 @@ operations! {
     reads {
         /// The write that was done under a key.
         fn get(account: &AccountId, key: &str) -> Option<PriorWrite> = get;
+        /// The newest rounds that were begun under keys of a range.
+        fn rounds(account: &AccountId, keys: &KeyRange) -> Vec<RoundId> = rounds;
     }
     changes {
         /// Replaces the answer that is kept under a key.
@@ -30,6 +32,27 @@ operations! {
 const GET: &str = "\
     select key, operation, request_digest, round_id, status, answer, created_at \
     from idempotency where account_id = $1 and key = $2";
+
+/// A range of keys: the first one, and the first one beyond it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRange {
+    pub from: String,
+    pub until: String,
+    pub limit: u32,
+}
+
+const ROUNDS: &str = "\
+    select round_id as id from idempotency \
+    where account_id = $1 and key >= $2 and key < $3 and round_id is not null \
+    order by round_id desc limit $4";
+
+/// The statements, to check the query plans.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[(GET, GET), (ROUNDS, ROUNDS)];
+
+async fn rounds(tx: &mut Tx<'_>, account: &AccountId, keys: &KeyRange) -> Result<Vec<RoundId>> {
+    tx.all(ROUNDS, args![account, &keys.from, &keys.until, keys.limit], read_id).await
+}
 
 async fn get(tx: &mut Tx<'_>, account: &AccountId, key: &str) -> Result<Option<PriorWrite>> {
     tx.first(GET, args![account, key], read).await
@@ -48,4 +71,8 @@ fn read(cells: &dyn DbRow) -> Result<PriorWrite> {
         answer,
         at: columns.time("created_at")?,
     })
+}
+
+fn read_id(cells: &dyn DbRow) -> Result<RoundId> {
+    RowReader::new(cells, "idempotency", "id")?.id("id", RoundId::parse)
 }

@@ -8,7 +8,7 @@ pub(crate) mod rows;
 use const_format::concatcp;
 use jurat_core::{
     id::{AccountId, NodeId, RoundId},
-    round::{OpenRound, Round, RoundClosing, RoundFilter, RoundSummary},
+    round::{OpenRound, Round, RoundClosing, RoundFilter, RoundStatus, RoundSummary},
     time::Timestamp,
 };
 
@@ -34,6 +34,8 @@ operations! {
         fn of_task_call(account: &AccountId, execution_id: &str) -> Option<Round> = of_task_call;
         /// The account's rounds, newest first. Shares are rounded to four digits here.
         fn list(account: &AccountId, filter: &RoundFilter) -> Vec<RoundSummary> = list::list;
+        /// How many of the newest rounds match.
+        fn count(account: &AccountId, filter: &RoundCount) -> u32 = list::count;
         /// The open rounds of a node that were cancelled.
         fn cancelled(node: &NodeId) -> Vec<(AccountId, RoundId)> = cancelled;
         /// The canonical decision entry with this digest.
@@ -138,6 +140,16 @@ pub enum RoundCharge {
 /// Another node ended the round or took it over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundLost;
+
+/// The rounds to count; those of tasks are left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundCount {
+    pub state: Option<RoundStatus>,
+    /// Opened or ended at this time or later.
+    pub updated_since: Option<Timestamp>,
+    /// How many of the newest rounds are looked at.
+    pub among: u32,
+}
 
 /// The rounds to take over, the new node, and its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]

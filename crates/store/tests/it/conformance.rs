@@ -161,6 +161,7 @@ macro_rules! conformance {
             a_list_does_not_read_the_answers,
             rounds_are_filtered_by_kind_and_outcome,
             rounds_are_filtered_by_state_and_time,
+            the_newest_rounds_are_counted,
             many_concurrent_rounds_are_all_stored,
             two_concurrent_closes_have_one_winner,
         );
@@ -175,6 +176,7 @@ macro_rules! conformance {
             a_round_under_a_key_is_opened_once,
             two_concurrent_rounds_under_one_key_open_once,
             a_key_belongs_to_one_account,
+            rounds_are_found_by_a_range_of_keys,
             a_cancelled_round_is_found_by_its_node,
         );
         $crate::conformance::stories!(

@@ -216,6 +216,7 @@ impl Engine {
             timeout_ms: TIMEOUT_MS,
             provenance: provenance.clone(),
             request_digest: format!("sha256:{digest}"),
+            notes: serde_json::Map::new(),
             purpose: VerifierRunPurpose::Run,
             leave_out: None,
         };

@@ -5,15 +5,19 @@ use const_format::concatcp;
 use jurat_core::{
     id::{AccountId, RoundId},
     round::{RoundFilter, RoundStatus, RoundSummary, consensus::Outcome, job::JobKind},
+    time::Timestamp,
 };
 
 use super::{
-    AFTER_ALL,
+    AFTER_ALL, RoundCount,
     rows::{OPEN_COLUMNS, read_summary},
 };
 use crate::{
     Result,
-    db::tx::{SqlArg, Tx, args},
+    db::{
+        row::read_number,
+        tx::{SqlArg, Tx, args},
+    },
 };
 
 /// Outputs may be large, so a list does not read them.
@@ -102,6 +106,13 @@ const NOT_CLOSED: &str = concatcp!(
      and rounds.outcome = coalesce($6, rounds.outcome) order by rounds.id desc limit $7"
 );
 
+/// Looks at the newest rounds only, so that the work is limited for an account with many rounds.
+const COUNT: &str = "\
+    select 'rounds' as name, count(*) as number from (\
+    select state, coalesce(closed_at, opened_at) as updated_at, step from rounds \
+    where account_id = $1 order by id desc limit $2) as newest \
+    where step is null and state = coalesce($3, state) and updated_at >= $4";
+
 /// The statement for a filter, and its arguments between the range and the limit.
 fn round_list(filter: &RoundFilter) -> (&'static str, Vec<Option<&'static str>>) {
     let (kind, outcome) = (filter.kind.map(JobKind::as_str), filter.outcome.map(Outcome::as_str));
@@ -132,6 +143,17 @@ pub(super) async fn list(
     args.extend(words.into_iter().map(SqlArg::from));
     args.push(filter.limit.into());
     tx.all(text, args, read_summary).await
+}
+
+pub(super) async fn count(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    filter: &RoundCount,
+) -> Result<u32> {
+    let state = filter.state.map(RoundStatus::as_str);
+    let since = filter.updated_since.map_or(0, Timestamp::micros);
+    let counted = tx.first(COUNT, args![account, filter.among, state, since], read_number).await?;
+    Ok(counted.and_then(|number| u32::try_from(number).ok()).unwrap_or_default())
 }
 
 /// The range of identifiers of a list, without the upper end. Identifiers begin with their time, so

@@ -2,8 +2,8 @@
 
 use jurat_core::{id::AccountId, idempotency::SavedAnswer};
 use jurat_store::{
-    Behalf, ExecutorAddRefusal, IdempotencyAnswer, IdempotencyRecord, NotFound, RoundOpening,
-    SessionAddRefusal, WriteOutcome,
+    Behalf, ExecutorAddRefusal, IdempotencyAnswer, IdempotencyRecord, KeyRange, NotFound,
+    RoundOpening, SessionAddRefusal, WriteOutcome,
 };
 
 use super::rounds::read;
@@ -265,6 +265,25 @@ pub(crate) async fn a_key_belongs_to_one_account(backend: &Backend) {
             .unwrap(),
         None
     );
+}
+
+pub(crate) async fn rounds_are_found_by_a_range_of_keys(backend: &Backend) {
+    let (alice, bob) = (account("alice"), account("bob"));
+    for (of, number, key) in
+        [(&alice, 1, "a:1:x"), (&alice, 2, "a:2:x"), (&alice, 3, "a:1:y"), (&bob, 4, "a:1:z")]
+    {
+        let (open, key) = (round(of, number), once(of, key, None));
+        let rounds = backend.store.rounds();
+        rounds.open(&Behalf::from(of), &open, Some(&key)).await.unwrap();
+    }
+    let found = async |of: &AccountId, limit: u32| {
+        let keys = KeyRange { from: "a:1:".to_owned(), until: "a:1;".to_owned(), limit };
+        backend.store.idempotency().rounds(&Behalf::from(of), of, &keys).await.unwrap()
+    };
+    let (first, third) = (round(&alice, 1).id, round(&alice, 3).id);
+    assert_eq!(found(&alice, 10).await, [third.clone(), first]);
+    assert_eq!(found(&alice, 1).await, [third]);
+    assert_eq!(found(&bob, 10).await, [round(&bob, 4).id]);
 }
 
 pub(crate) async fn a_cancelled_round_is_found_by_its_node(backend: &Backend) {

@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use jurat_core::{
-    id::RoundId,
+    id::{AccountId, RoundId},
     round::{
         OpenRound, Round, RoundEnding, RoundFilter, RoundStatus,
         consensus::{Basis, Outcome},
@@ -10,7 +10,7 @@ use jurat_core::{
         replica::Replica,
     },
 };
-use jurat_store::{Behalf, RoundCharge, RoundLost, StoreErrorKind, WriteOutcome};
+use jurat_store::{Behalf, RoundCharge, RoundCount, RoundLost, StoreErrorKind, WriteOutcome};
 
 use crate::{
     backend::Backend,
@@ -291,6 +291,27 @@ pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
         let before = Some(round(&alice, number).id);
         assert_eq!(listed(RoundFilter { before, ..between.clone() }).await, expected);
     }
+}
+
+pub(crate) async fn the_newest_rounds_are_counted(backend: &Backend) {
+    let (alice, bob) = (account("alice"), account("bob"));
+    for number in 1..=5 {
+        open_round(&backend.store, &round(&alice, number)).await;
+    }
+    let ended = round(&alice, 2);
+    close_round(&backend.store, &ended, &closing(&ended)).await;
+    let counted = async |of: &AccountId, filter: RoundCount| {
+        backend.store.rounds().count(&Behalf::from(of), of, &filter).await.unwrap()
+    };
+    let all = RoundCount { state: None, updated_since: None, among: 100 };
+    assert_eq!(counted(&alice, all.clone()).await, 5);
+    assert_eq!(counted(&bob, all.clone()).await, 0);
+    assert_eq!(counted(&alice, RoundCount { among: 3, ..all.clone() }).await, 3);
+    let state = Some(RoundStatus::Closed);
+    assert_eq!(counted(&alice, RoundCount { state, ..all.clone() }).await, 1);
+    let updated_since = Some(round(&alice, 4).opened_at);
+    let open = Some(RoundStatus::Open);
+    assert_eq!(counted(&alice, RoundCount { state: open, updated_since, ..all }).await, 2);
 }
 
 pub(crate) async fn many_concurrent_rounds_are_all_stored(backend: &Backend) {

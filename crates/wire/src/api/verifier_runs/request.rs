@@ -7,7 +7,7 @@ use jurat_core::{
     code::ProblemCode,
     verifier::{ModelRef, run::Provenance},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     api::kit::{
@@ -89,6 +89,8 @@ pub struct VerifierRunRequest {
     pub provenance: Provenance,
     /// Digest of the canonical request.
     pub request_digest: String,
+    /// Members whose names begin with `x_`, which are the caller's own.
+    pub notes: Map<String, Value>,
 }
 
 /// Reads a request to run a verifier.
@@ -121,7 +123,15 @@ pub fn decode_verifier_run(body: &Value) -> Result<VerifierRunRequest, Problem> 
         timeout_ms: timeout_ms(request.timeout_ms),
         provenance,
         request_digest: digest_json(body),
+        notes: notes(body),
     })
+}
+
+/// The members that the caller keeps for itself.
+fn notes(body: &Value) -> Map<String, Value> {
+    let members = body.as_object().into_iter().flatten();
+    let own = members.filter(|(name, _)| name.starts_with("x_"));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The deadline of a run, or the default.

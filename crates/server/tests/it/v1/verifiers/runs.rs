@@ -53,6 +53,7 @@ fn request(answer: &str) -> VerifierRunOrder {
         timeout_ms: 10_000,
         provenance: Provenance::default(),
         request_digest: "d".to_owned(),
+        notes: serde_json::Map::new(),
         purpose: VerifierRunPurpose::Run,
         leave_out: None,
     }

@@ -1,0 +1,164 @@
+//! The HTTP+JSON binding.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    Extension,
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts},
+    response::{
+        IntoResponse as _, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+};
+use futures::StreamExt as _;
+use jurat_core::{account::caller::Caller, code::ProblemCode};
+use jurat_engine::{Engine, RequestMemory};
+use jurat_wire::api::a2a::{MEDIA_TYPE, error::A2aError};
+use serde_json::{Map, Value, json};
+use url::form_urlencoded;
+
+use super::{AgentCaller, Answer, Method, VERSION, check_version};
+use crate::request::{
+    base_url,
+    decode::{Json, MaybeJson, PathText},
+    encode, negotiate,
+};
+
+const CANCEL: &str = ":cancel";
+const SUBSCRIBE: &str = ":subscribe";
+const KINDS: [&str; 2] = [MEDIA_TYPE, "application/json"];
+
+/// A request of this binding, without its body.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    call: AgentCaller,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl FromRequestParts<Engine> for Asked {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, engine: &Engine) -> Result<Self, Response> {
+        let caller = Extension::<Caller>::from_request_parts(parts, engine).await;
+        let Extension(caller) = caller.map_err(axum::response::IntoResponse::into_response)?;
+        let call = AgentCaller {
+            engine: engine.clone(),
+            caller,
+            base: base_url::base(engine, &parts.headers),
+            memory: parts.extensions.get::<Arc<RequestMemory>>().cloned(),
+        };
+        Ok(Self { call, uri: parts.uri.clone(), headers: parts.headers.clone() })
+    }
+}
+
+pub(crate) async fn send(asked: Asked, Json(body): Json) -> Response {
+    asked.answer(Method::SendMessage, &body).await
+}
+
+pub(crate) async fn send_streaming(asked: Asked, Json(body): Json) -> Response {
+    asked.answer(Method::SendStreamingMessage, &body).await
+}
+
+pub(crate) async fn list(asked: Asked) -> Response {
+    let params = asked.query();
+    asked.answer(Method::ListTasks, &params).await
+}
+
+/// Shows a task. The protocol also subscribes with this method.
+pub(crate) async fn get(asked: Asked, PathText(id): PathText) -> Response {
+    let (method, id) = match id.strip_suffix(SUBSCRIBE) {
+        Some(id) => (Method::SubscribeToTask, id),
+        None => (Method::GetTask, id.as_str()),
+    };
+    let mut params = asked.query();
+    params["id"] = json!(id);
+    asked.answer(method, &params).await
+}
+
+/// Cancels or follows a task: the router cannot tell the two paths apart.
+pub(crate) async fn act(
+    asked: Asked,
+    PathText(text): PathText,
+    MaybeJson(body): MaybeJson,
+) -> Response {
+    let found = [(CANCEL, Method::CancelTask), (SUBSCRIBE, Method::SubscribeToTask)]
+        .into_iter()
+        .find_map(|(suffix, method)| Some((text.strip_suffix(suffix)?, method)));
+    let Some((id, method)) = found else {
+        let detail = "this path does not support that method; add `:cancel` or `:subscribe`";
+        let problem = jurat_wire::problem::Problem::new(ProblemCode::MethodNotAllowed, detail);
+        return encode::problem(&problem);
+    };
+    let mut params = if body.is_object() { body } else { json!({}) };
+    params["id"] = json!(id);
+    asked.answer(method, &params).await
+}
+
+/// Reads the body all the same: the connection of an unread one is closed.
+pub(crate) async fn push_config(asked: Asked, MaybeJson(_body): MaybeJson) -> Response {
+    asked.answer(Method::PushConfig, &json!({})).await
+}
+
+pub(crate) async fn extended_card(asked: Asked) -> Response {
+    asked.answer(Method::GetExtendedAgentCard, &json!({})).await
+}
+
+impl Asked {
+    async fn answer(self, method: Method, params: &Value) -> Response {
+        let kind = KINDS[negotiate::preferred(&self.headers, &KINDS)];
+        let answer = match check_version(&self.uri, &self.headers) {
+            Ok(()) => Box::pin(self.call.call(method, params)).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(Answer::One(value)) => typed(encode::ok(&value), kind),
+            Ok(Answer::Events(events)) => {
+                let events = events.map(|event| {
+                    let body = event.unwrap_or_else(|error| json!(error.http()));
+                    Ok::<_, Infallible>(Event::default().data(body.to_string()))
+                });
+                Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+            }
+            Err(error) => failed(&error, kind),
+        }
+    }
+
+    /// The parameters of the query, with the types that the protocol gives them.
+    fn query(&self) -> Value {
+        let mut params = Map::new();
+        for (name, text) in form_urlencoded::parse(self.uri.query().unwrap_or_default().as_bytes())
+        {
+            if name.eq_ignore_ascii_case(VERSION) {
+                continue;
+            }
+            let value = match (&*name, text.parse::<i64>(), &*text) {
+                ("pageSize" | "page_size" | "historyLength" | "history_length", Ok(number), _) => {
+                    json!(number)
+                }
+                ("includeArtifacts" | "include_artifacts", _, "true") => json!(true),
+                ("includeArtifacts" | "include_artifacts", _, "false") => json!(false),
+                _ => json!(text),
+            };
+            params.insert(name.into_owned(), value);
+        }
+        Value::Object(params)
+    }
+}
+
+/// An error in the form of this binding.
+pub(super) fn failed(error: &A2aError, kind: &'static str) -> Response {
+    let status =
+        StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = typed(encode::ok(&error.http()), kind);
+    *response.status_mut() = status;
+    // For counting replies.
+    response.extensions_mut().insert(error.problem.code);
+    response
+}
+
+fn typed(mut response: Response, kind: &'static str) -> Response {
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,112 @@
+//! Lists of tasks: of one account, filtered and in pages.
+
+use jurat_core::account::caller::Scope;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{gated, says_valid},
+};
+use serde_json::{Value, json};
+
+use super::{BINDINGS, call, data};
+
+fn ids(page: &Value) -> Vec<&str> {
+    page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn tasks_are_listed_newest_first_in_pages_and_by_state() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let [fake] = app.executors([says_valid()]).await;
+        let mut made = Vec::new();
+        for index in 0..5 {
+            app.clock.advance_ms(1_000);
+            let sent = data(&format!("m{index}"), &json!({ "skill": "validate", "claim": "x" }));
+            let reply = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+            made.insert(0, reply["task"].clone());
+        }
+        let list =
+            async |params: Value| call(&app.admin(), binding, "ListTasks", &params).await.unwrap();
+        let newest: Vec<&str> = made.iter().map(|task| task["id"].as_str().unwrap()).collect();
+        let page = list(json!({})).await;
+        assert_eq!(ids(&page), newest);
+        assert_eq!(
+            (&page["pageSize"], &page["totalSize"], &page["nextPageToken"]),
+            (&json!(50), &json!(5), &json!(""))
+        );
+        assert_eq!(page["tasks"][0].get("artifacts"), None);
+        assert_eq!(page["tasks"][0]["history"][0]["messageId"], "m4");
+        assert_eq!(list(json!({ "historyLength": 0 })).await["tasks"][0].get("history"), None);
+        let whole = list(json!({ "includeArtifacts": true, "pageSize": 100 })).await;
+        assert_eq!(whole["tasks"][0]["artifacts"], made[0]["artifacts"]);
+        assert_eq!(whole["pageSize"], 20, "artifacts may be large");
+
+        let first = list(json!({ "pageSize": 3 })).await;
+        assert_eq!(ids(&first), newest[..3]);
+        assert_eq!(first["totalSize"], 5);
+        let second = list(json!({ "pageSize": 3, "pageToken": first["nextPageToken"] })).await;
+        assert_eq!((ids(&second), &second["nextPageToken"]), (newest[3..].to_vec(), &json!("")));
+
+        let since = &made[1]["status"]["timestamp"];
+        assert_eq!(ids(&list(json!({ "statusTimestampAfter": since })).await), newest[..2]);
+        let page = list(json!({ "status": "TASK_STATE_COMPLETED", "pageSize": 1 })).await;
+        assert_eq!((ids(&page), &page["totalSize"]), (newest[..1].to_vec(), &json!(5)));
+        for state in ["TASK_STATE_WORKING", "TASK_STATE_FAILED", "TASK_STATE_INPUT_REQUIRED"] {
+            let page = list(json!({ "status": state })).await;
+            assert_eq!((ids(&page).len(), &page["totalSize"]), (0, &json!(0)), "{state}");
+        }
+        fake.set(gated(says_valid()));
+        let mut sent = data("last", &json!({ "skill": "validate", "claim": "x" }));
+        sent["configuration"] = json!({ "returnImmediately": true });
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+        let page = list(json!({ "status": "TASK_STATE_WORKING" })).await;
+        assert_eq!(ids(&page), [task["task"]["id"].as_str().unwrap()]);
+        fake.release();
+        app.engine.drain().await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_filter_is_refused_by_name() {
+    let app = TestApp::new().await;
+    for binding in BINDINGS {
+        for (params, field) in [
+            (json!({ "pageSize": 0 }), "pageSize"),
+            (json!({ "pageSize": 101 }), "pageSize"),
+            (json!({ "historyLength": -1 }), "historyLength"),
+            (json!({ "status": "TASK_STATE_RUNNING" }), "status"),
+            (json!({ "statusTimestampAfter": "yesterday" }), "statusTimestampAfter"),
+            (json!({ "pageToken": "nonsense" }), "pageToken"),
+        ] {
+            let refusal = call(&app.admin(), binding, "ListTasks", &params).await.unwrap_err();
+            assert_eq!(refusal.field.as_deref(), Some(field), "{params}");
+            assert_eq!(refusal.code, "validation_error", "{params}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_of_another_account_does_not_exist() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let _fakes = app.executors([says_valid()]).await;
+        let scopes = [Scope::RoundsCreate, Scope::RoundsRead];
+        let (alice, bob) = (app.caller("alice", &scopes).await, app.caller("bob", &scopes).await);
+        let sent = data("m1", &json!({ "skill": "validate", "claim": "x" }));
+        let task = call(&alice, binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        let unknown = "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        for method in ["GetTask", "CancelTask", "SubscribeToTask"] {
+            let hidden = call(&bob, binding, method, &json!({ "id": task["id"] })).await;
+            let absent = call(&bob, binding, method, &json!({ "id": unknown })).await;
+            let (mut hidden, absent) = (hidden.unwrap_err(), absent.unwrap_err());
+            hidden.message = hidden.message.replace(task["id"].as_str().unwrap(), unknown);
+            assert_eq!(hidden, absent, "{method}");
+            assert_eq!(absent.reason, "TASK_NOT_FOUND", "{method}");
+            let strange = call(&bob, binding, method, &json!({ "id": "mine" })).await;
+            assert_eq!(strange.unwrap_err().reason, "TASK_NOT_FOUND", "{method}");
+        }
+        let page = call(&bob, binding, "ListTasks", &json!({})).await.unwrap();
+        assert_eq!((ids(&page).len(), &page["totalSize"]), (0, &json!(0)));
+        assert_eq!(ids(&call(&alice, binding, "ListTasks", &json!({})).await.unwrap()).len(), 1);
+    }
+}

@@ -1,0 +1,193 @@
+//! Messages become rounds, and rounds are tasks.
+
+use http::StatusCode;
+use jurat_core::account::caller::Scope;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{answers, fact, gated, hangs, says_invalid, says_valid},
+};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{BINDINGS, Binding, call, data, message, part};
+
+#[tokio::test]
+async fn a_message_is_answered_with_the_round_as_a_task() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let _fakes = app.executors([says_valid(), says_valid(), says_invalid()]).await;
+        let request = json!({ "skill": "validate", "claim": "12 * 12 = 144", "consensus": { "replicas": 3 } });
+        let sent = data("m1", &request);
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+        assert!(
+            task["status"]["message"]["parts"][0]["text"].as_str().unwrap().starts_with("VALID: ")
+        );
+        assert_eq!(part(&task, "answer", "text"), "VALID");
+        assert_eq!(task["metadata"]["skill"], "validate");
+        assert_eq!(task["history"][0]["messageId"], "m1");
+        assert_eq!(task["history"][0]["parts"][0]["data"]["claim"], "12 * 12 = 144");
+
+        // The round has the same id, and its reply is the answer.
+        let round = app.admin().get(task["metadata"]["round"].as_str().unwrap()).await.json();
+        let answer = part(&task, "answer", "data");
+        assert_eq!(round["round_id"], task["id"]);
+        for member in ["verdict", "consensus", "replicas", "receipt_id", "confidence"] {
+            assert_eq!(answer[member], round[member], "{member}");
+        }
+        // The receipt is the digest of the decision entry.
+        let entry = part(&task, "decision", "text").as_str().unwrap();
+        let digest = format!("sha256:{}", hex::encode(Sha256::digest(entry)));
+        assert_eq!(answer["receipt_id"], digest);
+        assert_eq!(serde_json::from_str::<Value>(entry).unwrap()["round_id"], task["id"]);
+
+        let shown = call(&app.admin(), binding, "GetTask", &json!({ "id": task["id"] })).await;
+        assert_eq!(shown.unwrap(), task, "{binding:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_delegated_and_each_skill_is_its_operation() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let [fake] = app.executors([answers(json!("Good morning"))]).await;
+        let sent = message("m1", &json!({ "text": "Say good morning." }));
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        assert_eq!(task["metadata"]["skill"], "delegate");
+        assert_eq!(part(&task, "answer", "text"), "Good morning");
+        assert_eq!(part(&task, "answer", "data")["status"], "OK");
+        assert_eq!(task["history"][0]["parts"][0]["text"], "Say good morning.");
+        let round = app.admin().get(task["metadata"]["round"].as_str().unwrap()).await.json();
+        assert_eq!(round["request"]["objective"], "Say good morning.");
+        // Nothing of the protocol reaches an executor.
+        assert!(!format!("{:?}", fake.calls()).contains("x_a2a"));
+
+        fake.set(fact("TRUE"));
+        let mut sent = message("m2", &json!({ "text": "12 * 12 = 144" }));
+        sent["message"]["metadata"] = json!({ "skill": "factcheck" });
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        assert_eq!(
+            (&task["metadata"]["skill"], part(&task, "answer", "text")),
+            (&json!("factcheck"), &json!("TRUE"))
+        );
+
+        let verifier = json!({
+            "name": "sourced", "description": "The answer names its source.",
+            "criterion": r#"{"contains": {"field": "answer", "text": "Source:"}}"#,
+            "input_contract": "text", "input_fields": ["answer"],
+            "model_settings": { "model": "builtin/rules" },
+        });
+        assert_eq!(app.admin().post("/v1/verifiers", &verifier).await.status, StatusCode::CREATED);
+        for (id, answer, passed) in [("m3", "Source: x", true), ("m4", "x", false)] {
+            let request = json!({ "skill": "run-verifier", "verifier": "sourced", "inputs": { "answer": answer } });
+            let sent = data(id, &request);
+            let task =
+                call(&app.admin(), binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+            assert_eq!(task["metadata"]["skill"], "run-verifier", "{task}");
+            assert_eq!(part(&task, "answer", "data")["passed"], passed);
+            assert_eq!(task["history"][0]["messageId"], id);
+            let run = part(&task, "answer", "data")["verifier_run_id"].as_str().unwrap();
+            let run = app.admin().get(&format!("/v1/verifier-runs/{run}")).await.json();
+            assert_eq!(run["passed"], passed);
+            let shown = call(&app.admin(), binding, "GetTask", &json!({ "id": task["id"] })).await;
+            assert_eq!(
+                shown.unwrap()["history"][0]["parts"][0]["data"]["inputs"]["answer"],
+                answer
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_round_without_consensus_is_completed_and_has_no_verdict() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_invalid(), hangs()]).await;
+    for (index, policy) in ["return_all", "fail_hard"].into_iter().enumerate() {
+        let request = json!({
+            "skill": "validate", "claim": "x", "execution": { "timeout_ms": 500 },
+            "consensus": { "replicas": 3, "disagreement_policy": policy },
+        });
+        let sent = data(&format!("m{index}"), &request);
+        let task =
+            call(&app.admin(), Binding::Http, "SendMessage", &sent).await.unwrap()["task"].clone();
+        assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{policy}");
+        assert_eq!(part(&task, "answer", "data")["verdict"], json!(null), "{policy}");
+        assert_eq!(part(&task, "answer", "data")["consensus"]["outcome"], "split", "{policy}");
+        assert_eq!(part(&task, "answer", "text"), "No answer: outcome `split`.", "{policy}");
+        let text = task["status"]["message"]["parts"][0]["text"].as_str().unwrap();
+        assert_eq!(text.starts_with("consensus_disagreement"), policy == "fail_hard", "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_same_message_is_one_task_and_another_under_its_id_is_refused() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let [fake] = app.executors([says_valid()]).await;
+        let sent = data("m1", &json!({ "skill": "validate", "claim": "x" }));
+        let first = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+        let again = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+        assert_eq!(first, again);
+        assert_eq!(fake.calls().iter().filter(|it| it.endpoint() == "verify").count(), 1);
+
+        let other = data("m1", &json!({ "skill": "validate", "claim": "y" }));
+        let refusal = call(&app.admin(), binding, "SendMessage", &other).await.unwrap_err();
+        assert_eq!(refusal.code, "idempotency_mismatch");
+        assert_eq!(refusal.field.as_deref(), Some("message.messageId"));
+        assert!(refusal.message.contains("`m1` was used for another message"), "{refusal:?}");
+
+        // Another account may use the same id.
+        let bob = app.caller("bob", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
+        let others = call(&bob, binding, "SendMessage", &sent).await.unwrap();
+        assert_ne!(others["task"]["id"], first["task"]["id"]);
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_does_not_wait_gets_a_working_task_and_may_cancel_it() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let [fake] = app.executors([gated(says_valid())]).await;
+        let mut sent = data("m1", &json!({ "skill": "validate", "claim": "x" }));
+        sent["configuration"] = json!({ "returnImmediately": true, "historyLength": 0 });
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        assert_eq!(task["status"]["state"], "TASK_STATE_WORKING");
+        assert_eq!((task.get("artifacts"), task.get("history")), (None, None));
+        fake.wait_for_calls(1).await;
+        let id = json!({ "id": task["id"] });
+        let ended = call(&app.admin(), binding, "CancelTask", &id).await.unwrap();
+        assert_eq!(ended["status"]["state"], "TASK_STATE_CANCELED");
+        assert_eq!(part(&ended, "answer", "data")["verdict"], json!(null));
+        let again = call(&app.admin(), binding, "CancelTask", &id).await.unwrap();
+        assert_eq!(again, ended, "cancelling again has no effect");
+        let shown = call(&app.admin(), binding, "GetTask", &id).await.unwrap();
+        assert_eq!(shown, ended);
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_cannot_be_cancelled() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let _fakes = app.executors([says_valid()]).await;
+        let sent = data("m1", &json!({ "skill": "validate", "claim": "x" }));
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        let id = json!({ "id": task["id"] });
+        let refusal = call(&app.admin(), binding, "CancelTask", &id).await.unwrap_err();
+        assert_eq!(refusal.reason, "TASK_NOT_CANCELABLE");
+        assert_eq!(refusal.number, if binding == Binding::Http { 400 } else { -32_002 });
+    }
+}
+
+#[tokio::test]
+async fn a_round_of_the_api_is_a_task_too_without_a_message() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let round = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
+    for binding in BINDINGS {
+        let id = json!({ "id": round["round_id"] });
+        let task = call(&app.admin(), binding, "GetTask", &id).await.unwrap();
+        assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+        assert_eq!(task.get("history"), None);
+    }
+}

@@ -1,0 +1,258 @@
+"""Calls every method of the Agent2Agent protocol with the client of its Python SDK.
+
+Over JSON-RPC and over HTTP with JSON, against the real program with three executors that answer and
+one that never does.
+"""
+
+import argparse
+import asyncio
+import base64
+import json
+import pathlib
+import sys
+import tempfile
+import uuid
+
+import httpx
+from a2a.client.card_resolver import A2ACardResolver
+from a2a.client.client import ClientConfig
+from a2a.client.client_factory import ClientFactory
+from a2a.types import a2a_pb2 as pb
+from a2a.utils import errors
+from a2a.utils.signing import create_signature_verifier
+from google.protobuf.json_format import MessageToDict, ParseDict
+from jwt.api_jwk import PyJWK
+
+from program import PATIENCE, Process, post
+
+BINDINGS = ["JSONRPC", "HTTP+JSON"]
+VERIFIER = {
+    "name": "sourced", "description": "The answer names its source.",
+    "criterion": json.dumps({"contains": {"field": "answer", "text": "Source:"}}),
+    "input_contract": "text", "input_fields": ["answer"],
+    "model_settings": {"model": "builtin/rules"},
+}
+
+
+def message(part, **more):
+    """A request to send a message with one part."""
+    body = {"messageId": str(uuid.uuid4()), "role": "ROLE_USER", "parts": [part]} | more
+    return {"message": body}
+
+
+def request(body):
+    return ParseDict(body, pb.SendMessageRequest())
+
+
+async def sent(client, body):
+    """The events of a message."""
+    return [MessageToDict(event) async for event in client.send_message(request(body))]
+
+
+async def task_of(client, body):
+    events = await sent(client, body)
+    assert len(events) == 1, events
+    return events[0]["task"]
+
+
+def part(task, artifact, member):
+    artifact = next(it for it in task["artifacts"] if it["artifactId"] == artifact)
+    return next(it[member] for it in artifact["parts"] if member in it)
+
+
+async def refused(kind, call):
+    try:
+        await call
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"{kind} was expected")
+
+
+def key_of(protected):
+    header = json.loads(base64.urlsafe_b64decode(protected + "=" * (-len(protected) % 4)))
+    return PyJWK.from_dict(header["jwk"] | {"alg": "EdDSA"})
+
+
+async def card(http, url):
+    """The card is signed by the key that it names."""
+    resolver = A2ACardResolver(http, url)
+    unchecked = await resolver.get_agent_card()
+    key = key_of(unchecked.signatures[0].protected)
+    verifier = create_signature_verifier(lambda kid, jku: key, ["EdDSA"])
+    found = await resolver.get_agent_card(signature_verifier=verifier)
+    old = await resolver.get_agent_card("/.well-known/agent.json")
+    assert found == old
+    found.name = "Somebody else"
+    try:
+        verifier(found)
+    except Exception:
+        return unchecked, verifier
+    raise AssertionError("a forged card was accepted")
+
+
+async def skills(client):
+    """Each skill, and the task that it leaves."""
+    three = {"consensus": {"replicas": 3, "session_pool": ["alpha", "beta", "gamma"]}}
+    for skill, body, answer in [
+        ("delegate", {"objective": "say it again", "input": {"n": 7}}, None),
+        ("validate", {"claim": "12 * 12 = 144"}, "VALID"),
+        ("factcheck", {"claim": "12 * 12 = 144"}, "TRUE"),
+    ]:
+        task = await task_of(client, message({"data": {"skill": skill} | body | three}))
+        assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
+        assert part(task, "answer", "data")["consensus"]["replicas"] == 3, task
+        assert answer in (None, part(task, "answer", "text")), task
+        assert part(task, "decision", "text").startswith("{"), task
+        shown = await client.get_task(pb.GetTaskRequest(id=task["id"]))
+        assert MessageToDict(shown) == task, (MessageToDict(shown), task)
+    body = {"skill": "run-verifier", "verifier": "sourced", "inputs": {"answer": "Source: x"}}
+    task = await task_of(client, message({"data": body}))
+    assert part(task, "answer", "data")["passed"] is True, task
+    text = {"text": "2 + 2"}
+    task = await task_of(client, message(text, metadata={"skill": "delegate"}))
+    assert task["history"][0]["parts"][0]["text"] == "2 + 2", task
+    return task
+
+
+async def contexts(client, first):
+    """A second task in the context of the first, and the list of both."""
+    body = message({"text": "3 + 3"}, contextId=first["contextId"])
+    second = await task_of(client, body)
+    again = await task_of(client, body)
+    assert second["contextId"] == first["contextId"] and again["id"] == second["id"], again
+    page = await client.list_tasks(pb.ListTasksRequest(context_id=first["contextId"]))
+    assert [task.id for task in page.tasks] == [second["id"], first["id"]], page
+    page = await client.list_tasks(pb.ListTasksRequest(page_size=2))
+    assert len(page.tasks) == 2 and page.next_page_token and page.total_size >= 6, page
+    rest = pb.ListTasksRequest(page_size=100, page_token=page.next_page_token)
+    rest = await client.list_tasks(rest)
+    assert not {task.id for task in page.tasks} & {task.id for task in rest.tasks}, rest
+
+
+async def streams(client):
+    """A streamed message, and a task that is followed and cancelled."""
+    events = await sent(client, message({"text": "4 + 4"}))
+    assert [next(iter(event)) for event in events] == [
+        "task", "artifactUpdate", "artifactUpdate", "statusUpdate"], events
+    hanging = {"data": {"skill": "delegate", "objective": "x", "session_id": "hanging",
+                        "policy": {"task_type": "hang"}}}
+    # The stream stays open, so its first event is enough.
+    async for event in client.send_message(request(message(hanging))):
+        task = MessageToDict(event)["task"]
+        break
+    assert task["status"]["state"] == "TASK_STATE_WORKING", task
+    followed = []
+
+    async def follow():
+        async for event in client.subscribe(pb.SubscribeToTaskRequest(id=task["id"])):
+            followed.append(MessageToDict(event))
+            if len(followed) == 1:
+                began.set()
+
+    began = asyncio.Event()
+    following = asyncio.create_task(follow())
+    await asyncio.wait_for(began.wait(), PATIENCE)
+    ended = await client.cancel_task(pb.CancelTaskRequest(id=task["id"]))
+    assert MessageToDict(ended)["status"]["state"] == "TASK_STATE_CANCELED", ended
+    await asyncio.wait_for(following, PATIENCE)
+    assert "task" in followed[0], followed
+    status = followed[-1]["statusUpdate"]["status"]["state"]
+    assert status == "TASK_STATE_CANCELED", followed
+    return task
+
+
+async def refusals(client, done):
+    """Errors arrive as the errors of the SDK, with the code of the registry."""
+    unknown = "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    await refused(errors.TaskNotFoundError, client.get_task(pb.GetTaskRequest(id=unknown)))
+    cancel = pb.CancelTaskRequest(id=done["id"])
+    await refused(errors.TaskNotCancelableError, client.cancel_task(cancel))
+    wrong = {"data": {"skill": "validate", "claim": "x", "replicas": 3}}
+    text = await refused(errors.InvalidParamsError, sent(client, message(wrong)))
+    assert "replicas" in text, text
+    more = message({"text": "more"}, taskId=done["id"])
+    await refused(errors.UnsupportedOperationError, sent(client, more))
+    file = message({"url": "https://example.com/x"})
+    await refused(errors.ContentTypeNotSupportedError, sent(client, file))
+    missing = errors.PushNotificationNotSupportedError
+    config = {"task_id": done["id"], "id": "c"}
+    await refused(missing, client.create_task_push_notification_config(
+        pb.TaskPushNotificationConfig(task_id=done["id"], url="https://example.com")))
+    await refused(missing, client.get_task_push_notification_config(
+        pb.GetTaskPushNotificationConfigRequest(**config)))
+    await refused(missing, client.list_task_push_notification_configs(
+        pb.ListTaskPushNotificationConfigsRequest(task_id=done["id"])))
+    await refused(missing, client.delete_task_push_notification_config(
+        pb.DeleteTaskPushNotificationConfigRequest(**config)))
+
+
+async def conversation(http, found, verifier, binding):
+    """Every method over one binding."""
+    def client(streaming):
+        config = ClientConfig(streaming=streaming, httpx_client=http,
+                              supported_protocol_bindings=[binding], use_client_preference=True)
+        return ClientFactory(config).create(found)
+
+    whole, streaming = client(False), client(True)
+    extended = await whole.get_extended_agent_card(
+        pb.GetExtendedAgentCardRequest(), signature_verifier=verifier)
+    assert "run-verifier:sourced" in [skill.id for skill in extended.skills], extended
+    first = await skills(whole)
+    await contexts(whole, first)
+    await streams(streaming)
+    await refusals(whole, first)
+
+
+async def old_client(http, url):
+    """A client of version 0.3 is told which version is served."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {
+        "kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "x"}]}}}
+    error = (await http.post(f"{url}/a2a", json=body)).json()["error"]
+    assert error["code"] == -32009 and "A2A 1.0" in error["message"], error
+
+
+async def check(url, key):
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False) as http:
+        found, verifier = await card(http, url)
+        await old_client(http, url)
+        await asyncio.gather(
+            *(conversation(http, found, verifier, binding) for binding in BINDINGS))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--program", default="target/debug/jurat", help="the program to try")
+    program = pathlib.Path(parser.parse_args().program).resolve()
+    with tempfile.TemporaryDirectory(prefix="jurat-a2a-") as name:
+        folder = pathlib.Path(name)
+        jurat = [str(program), "--state-dir", str(folder / "state")]
+        server = Process([*jurat, "serve", "--listen", "127.0.0.1:0"], folder)
+        modes = {"alpha": "honest", "beta": "honest", "gamma": "honest", "hanging": "hang"}
+        executors = {
+            executor: Process(
+                [*jurat, "runtime", "--listen", "127.0.0.1:0", "--engine", "echo", "--mode", mode,
+                 "--provider-family", executor, "--model-id", "small",
+                 # Only a request that asks for this type waits for the one that never answers.
+                 "--task-types", "hang" if mode == "hang" else "*"], folder)
+            for executor, mode in modes.items()
+        }
+        try:
+            server.listening()
+            key = (folder / "state" / "admin.key").read_text().strip()
+            for executor, process in executors.items():
+                body = {"name": executor, "url": process.listening().url}
+                post(f"{server.url}/v1/executors", key, body)
+            post(f"{server.url}/v1/verifiers", key, VERIFIER)
+            asyncio.run(check(server.url, key))
+        except BaseException:
+            sys.stderr.write(server.log())
+            raise
+        finally:
+            for process in [server, *executors.values()]:
+                process.stop()
+    print("the protocol holds")
+
+
+if __name__ == "__main__":
+    main()
