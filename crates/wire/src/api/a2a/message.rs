@@ -448,7 +448,7 @@ mod tests {
             (part(json!({ "data": { "skill": "delegate", "x_a2a": {} } })), "x_a2a"),
             (
                 message(
-                    json!([{ "text": "x" }, { "data": { "skill": "validate", "claim": "y" } }]),
+                    &json!([{ "text": "x" }, { "data": { "skill": "validate", "claim": "y" } }]),
                 ),
                 "claim",
             ),
