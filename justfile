@@ -64,14 +64,16 @@ pg-stop:
 snap:
     cargo insta review
 
-# Writes the generated pages of docs/reference.
+# Writes the generated pages of docs/reference, and the generated files of the SDKs.
 generate:
     cargo build --package jurat --locked
     cargo xtask generate --cli {{ quote(program) }}
+    scripts/sdk-types
 
 # Fails if a generated page is stale. Asks the program that the tests have built, to build it once.
 generate-check:
     cargo xtask generate --check --cli {{ quote(program) }}
+    scripts/sdk-types --check
 
 # Tries the API from outside: a validator, a linter, generated clients, and a fuzzer with few examples.
 # Asks the program that the tests have built. Needs Python and Node 24, and a network when it runs first.
@@ -87,6 +89,11 @@ mcp-check *args:
 # built. Needs Python, npm for the client in TypeScript, and a network when it runs first.
 openai-check *args:
     scripts/openai-check --program {{ quote(program) }} {{ args }}
+
+# Installs the packages in sdk/ as a user does, and runs their tests. Asks the program that the tests
+# have built. Needs Python and Node 24, and a network when it runs first.
+sdk-check *args:
+    scripts/sdk-check --program {{ quote(program) }} {{ args }}
 
 # Lets a real language model judge labelled claims over both protocols: minutes on two cores.
 real-judge *args:
