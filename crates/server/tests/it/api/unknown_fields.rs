@@ -165,7 +165,8 @@ fn ignores(path: &str) -> bool {
         "/api/v2",
     ];
     // Protocols of peers have members that we do not know.
-    const PEERS: [&str; 5] = ["/mcp", "/verify", "/auth", "/api/v1", "/api/v3/completions"];
+    const PEERS: [&str; 7] =
+        ["/mcp", "/a2a", "/verify", "/auth", "/api/v1", "/api/v3/completions", "/v1/chat"];
     let is_ours = OURS.iter().any(|end| path.ends_with(end));
     (REGISTRY.iter().any(|start| path.starts_with(start)) && !is_ours)
         || PEERS.iter().any(|start| path.starts_with(start))
