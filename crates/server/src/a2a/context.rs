@@ -24,13 +24,11 @@ pub(super) async fn check(call: &AgentCaller, context_id: &str) -> Result<(), A2
         let reason = "cannot be joined, because this server keeps no requests; leave it out";
         return Err(A2aError::wrong(FIELD, reason));
     }
-    match begun_by(call, context_id).await? {
-        Some(_) => Ok(()),
-        None => {
-            let reason = "is not a context of this account; leave it out to begin one";
-            Err(A2aError::wrong(FIELD, reason))
-        }
+    if begun_by(call, context_id).await?.is_none() {
+        let reason = "is not a context of this account; leave it out to begin one";
+        return Err(A2aError::wrong(FIELD, reason));
     }
+    Ok(())
 }
 
 /// The task that began a context; `None` if the account has no such context.

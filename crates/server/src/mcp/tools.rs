@@ -45,7 +45,9 @@ pub(super) fn find(name: &str) -> Option<&'static ListedTool> {
 /// The selected tools that a caller may use.
 pub(super) fn listed(caller: &Caller, selection: &ToolSelection) -> Vec<rmcp::model::Tool> {
     let is_listed = |it: &&ListedTool| {
-        let is_wanted = selection.has(it.set) && (selection.lists_aliases || !it.is_alias);
+        // Clients of the other system look for every name that they know.
+        let lists_aliases = selection.lists_aliases || it.set == ToolSet::Cortensor;
+        let is_wanted = selection.has(it.set) && (lists_aliases || !it.is_alias);
         is_wanted && it.lacks(caller).is_none()
     };
     ALL.iter().filter(is_listed).map(|it| it.description.clone()).collect()

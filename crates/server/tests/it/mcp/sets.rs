@@ -35,7 +35,9 @@ async fn a_client_reads_only_the_sets_that_it_selects() {
         let two = listed(&app.admin(), "/mcp?tools=consensus,templates", era).await;
         assert!(two.is_superset(&consensus) && two.contains("get_template"), "{two:?}");
         assert!(!two.contains("run_verifier"), "{two:?}");
-        assert!(listed(&app.admin(), "/mcp?tools=cortensor", era).await.is_empty());
+        let of_peers = listed(&app.admin(), "/mcp?tools=cortensor", era).await;
+        assert!(of_peers.iter().all(|name| name.starts_with("cortensor_")), "{of_peers:?}");
+        assert!(of_peers.is_disjoint(&listed(&app.admin(), "/mcp", era).await));
     }
 }
 
