@@ -89,18 +89,7 @@ fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
             valid(&content["schema"], &reply.json())
         }
         // An error in the form of another API, mostly with our code in it.
-        "application/json" => {
-            let body = reply.json();
-            let mut places = ["/error/code", "/error/data/0/metadata/code"].into_iter();
-            let code = places.find_map(|at| body.pointer(at)?.as_str());
-            let codes = response["description"].as_str().unwrap_or_default();
-            match code {
-                Some(code) if !codes.contains(&format!("`{code}`")) => {
-                    Err(format!("the code `{code}` is not among {codes}"))
-                }
-                _ => valid(&content["schema"], &body),
-            }
-        }
+        "application/json" => foreign_error(response, &content["schema"], &reply.json()),
         // Its status follows from the reason, not from our code.
         "application/a2a+json" => valid(&content["schema"], &reply.json()),
         "application/problem+json" => {
@@ -116,6 +105,19 @@ fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
         }
         "text/event-stream" => events(&content["x-events"], &reply.text()),
         _ => Ok(()),
+    }
+}
+
+/// An error in the form of another API names a described code, if it names one of ours.
+fn foreign_error(response: &Value, schema: &Value, body: &Value) -> Result<(), String> {
+    let mut places = ["/error/code", "/error/data/0/metadata/code"].into_iter();
+    let code = places.find_map(|at| body.pointer(at)?.as_str());
+    let codes = response["description"].as_str().unwrap_or_default();
+    match code {
+        Some(code) if !codes.contains(&format!("`{code}`")) => {
+            Err(format!("the code `{code}` is not among {codes}"))
+        }
+        _ => valid(schema, body),
     }
 }
 

@@ -4,7 +4,7 @@ export const VERSION = "0.1.0";
 
 /**
  * A request to register an executor. `remote`, `target_node` and `scope` are refused with
- * `not_supported`.
+ * `not_supported`, unless they are `false`.
  */
 export interface AddExecutorRequest {
   /**
@@ -32,8 +32,9 @@ export interface AddSessionRequest {
   /** The name of its executor. */
   executor: string;
   id: NewSessionId;
+  /** Words that requests can route by; none by default. */
   labels?: Array<string> | null;
-  /** Price per call in millionths of a credit. */
+  /** Price per call in millionths of a credit; 0 by default. */
   price_micros?: number | null;
   /** One of the profiles that the executor declares; defaults to `default`. */
   profile?: string | null;
@@ -170,6 +171,7 @@ export interface Consensus {
 
 /** The terms of consensus. `weight_by` and `target_confidence` are refused with `not_supported`. */
 export interface ConsensusTerms {
+  /** How the scores of the winners are combined; defaults to `majority`. */
   aggregation?: Aggregation | null;
   /** What to return when the replicas do not agree; defaults to `return_all`. */
   disagreement_policy?: DisagreementPolicy | null;
@@ -177,6 +179,7 @@ export interface ConsensusTerms {
   early_stop?: boolean | null;
   /** When two delegate outputs count as equal; depends on the outputs if left out. */
   equivalence?: EquivalenceChoice | null;
+  /** `traces` adds inline evidence to the replicas. */
   include?: Array<Include> | null;
   /** How the output is built from the winners' outputs; defaults to `medoid`. */
   merge?: Merge | null;
@@ -305,7 +308,7 @@ export type DisagreementPolicy = "return_all" | "fail_hard" | "best_effort";
 export type EquivalenceChoice = "canonical" | "text" | "unordered" | FieldsEquivalence | NumericEquivalence | BucketsEquivalence;
 
 /** Stable error code. */
-export type ErrorCode = "auth_required" | "forbidden" | "host_refused" | "invalid_json" | "validation_error" | "request_invalid" | "not_supported" | "schema_refused" | "policy_invalid" | "not_found" | "user_not_found" | "method_not_allowed" | "conflict" | "workflow_ownership_must_transfer" | "idempotency_mismatch" | "budget_exhausted" | "account_suspended" | "anonymous_daily_cap" | "safety_verification_failed" | "safety_verification_unavailable" | "invalid_credentials" | "handle_invalid" | "handle_taken" | "handle_reserved" | "handle_already_claimed" | "handle_not_claimed" | "handle_rename_too_soon" | "handle_rename_limit_exceeded" | "invitation_expired" | "invitation_already_resolved" | "invitation_already_pending" | "quota_exceeded" | "session_unknown" | "session_pool_too_small" | "sessions_unavailable" | "executor_unavailable" | "consensus_disagreement" | "request_timeout" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
+export type ErrorCode = "auth_required" | "forbidden" | "host_refused" | "invalid_json" | "validation_error" | "request_invalid" | "not_supported" | "schema_refused" | "policy_invalid" | "not_found" | "user_not_found" | "method_not_allowed" | "conflict" | "workflow_ownership_must_transfer" | "idempotency_mismatch" | "budget_exhausted" | "account_suspended" | "anonymous_daily_cap" | "payment_required" | "payment_unavailable" | "safety_verification_failed" | "safety_verification_unavailable" | "invalid_credentials" | "handle_invalid" | "handle_taken" | "handle_reserved" | "handle_already_claimed" | "handle_not_claimed" | "handle_rename_too_soon" | "handle_rename_limit_exceeded" | "invitation_expired" | "invitation_already_resolved" | "invitation_already_pending" | "quota_exceeded" | "session_unknown" | "session_pool_too_small" | "sessions_unavailable" | "executor_unavailable" | "consensus_disagreement" | "request_timeout" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
 
 /** Evidence from a replica; empty if it gave no answer. */
 export interface Evidence {
@@ -429,7 +432,10 @@ export interface FactcheckRequest {
   execution?: Execution | null;
   /** The caller's notes; ignored. */
   metadata?: unknown;
-  /** Defaults to `standard`. */
+  /**
+   * Defaults to `standard`. In the mode `realtime`, a session whose executor does not list
+   * `factcheck:realtime` in its task types abstains with `NEEDS_SPEC`.
+   */
   mode?: FactcheckMode | null;
   policy?: FactcheckPolicyChoice | null;
   /** Used as a pool of one session if there is no `session_pool`. */
@@ -587,6 +593,30 @@ export interface NumericEquivalence {
 /** Outcome of a round. */
 export type Outcome = "agreed" | "split" | "abstained" | "failed";
 
+/** A payment that the server accepts, in version 1 of the protocol. */
+export interface PaymentRequirementsV1 {
+  /** Contract of the token. */
+  asset: string;
+  /** The operation, in words. */
+  description: string;
+  /** Name and version of the token, which are part of the signed data. */
+  extra: TokenDomain;
+  /** Amount in base units of the token. */
+  maxAmountRequired: string;
+  /** How long the authorization must be valid, in seconds. */
+  maxTimeoutSeconds: number;
+  /** Media type of the reply. */
+  mimeType: string;
+  /** Name of the network, such as `base`. */
+  network: string;
+  /** Address that is paid. */
+  payTo: string;
+  /** URL of the paid request. */
+  resource: string;
+  /** `exact`: a transfer of exactly the amount. */
+  scheme: string;
+}
+
 /** A JSON Pointer. */
 export type Pointer = string;
 
@@ -597,15 +627,15 @@ export type PolicyChoice = Tier | string | PolicyObject;
 export interface PolicyObject {
   /** Labels that every session routed to must have. */
   labels?: Array<string> | null;
-  /** Needs `policy_id`; must be the correct hash. */
+  /** Must be the correct hash; computed if left out. Needs `policy_id`. */
   policy_hash?: string | null;
-  /** The deciding policy, such as `vp.schema_only.v1`. */
+  /** The deciding policy, such as `vp.schema_only.v1`; the kind of job has a default. */
   policy_id?: string | null;
-  /** The parameters of the policy. Needs `policy_id`. */
+  /** The parameters of the policy; defaults to `{}`. Needs `policy_id`. */
   policy_params?: Record<string, unknown> | null;
-  /** Needs `policy_id`. */
+  /** Defaults to `1`. Needs `policy_id`. */
   policy_version?: string | null;
-  /** Delegate only: the task type that the executors are asked for. */
+  /** Delegate only: the task type that the executors are asked for; defaults to `delegate`. */
   task_type?: string | null;
   /** Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5. */
   tier?: Tier | null;
@@ -630,6 +660,11 @@ export interface Probe {
 
 /** An error, as `application/problem+json`. */
 export interface Problem {
+  /**
+   * With `payment_required`: the payments that are accepted. The header `PAYMENT-REQUIRED` has
+   * the same in version 2 of the protocol.
+   */
+  accepts?: Array<PaymentRequirementsV1>;
   code: ErrorCode;
   /** With `consensus_disagreement`, as in a reply. */
   consensus?: Consensus;
@@ -669,6 +704,8 @@ export interface Problem {
   type: string;
   /** With `safety_verification_failed`: the judge's verifier run. */
   verifier_run_id?: string;
+  /** With `payment_required`: the version of the payment protocol that `accepts` is written in. */
+  x402Version?: number;
 }
 
 /** Reasoning effort of a judge, for models that support it. */
@@ -718,7 +755,10 @@ export interface Replica {
   replica_id: number;
   /** Only in events: the round that it belongs to. */
   round_id?: string;
-  /** Its own confidence in its answer. */
+  /**
+   * Its own confidence in its answer: `score` of `/verify`, or the member `confidence` of the
+   * output.
+   */
   score: number | null;
   session_id: string;
   /** Delegate: the replica's status. */
@@ -792,6 +832,8 @@ export interface Round {
   task_id?: string;
   /** The winning verdict, `OK` for delegate; null if none won. */
   verdict: Label | null;
+  /** The verifier run that the round carries out, if any. */
+  verifier_run_id?: string;
   /** Ignored fields of a version 2 request, in the reply to a request that does not wait. */
   warnings?: Array<string>;
 }
@@ -853,7 +895,10 @@ export interface RunVerifierRequest {
   fresh?: boolean | null;
   /** Exactly the fields of the version's contract, each with non-blank text. */
   inputs?: Record<string, string> | null;
-  /** Judges to use instead of the version's own judge. */
+  /**
+   * Judges to use instead of the version's own judge, each once. A metered account cannot name a
+   * model without a price if other models of its provider have one.
+   */
   judges?: Array<JudgeModel> | null;
   /** The URL of a public image, if the contract has one. */
   media_url?: string | null;
@@ -917,8 +962,9 @@ export type SessionChoice = boolean | SessionOfExecutor;
 /** A session that is added with an executor; named like it by default. */
 export interface SessionOfExecutor {
   id?: NewSessionId | null;
+  /** Words that requests can route by; none by default. */
   labels?: Array<string> | null;
-  /** Price per call in millionths of a credit. */
+  /** Price per call in millionths of a credit; 0 by default. */
   price_micros?: number | null;
   /** One of the profiles that the executor declares; defaults to `default`. */
   profile?: string | null;
@@ -1394,6 +1440,12 @@ export type Time = string;
 /** How a replica without an answer counts. */
 export type TimeoutPolicy = "count" | "ignore" | "negative";
 
+/** The name and the version of a token, as payers sign them. */
+export interface TokenDomain {
+  name: string;
+  version: string;
+}
+
 /** Maximum difference between numbers. */
 export interface Tolerance {
   tolerance: number;
@@ -1509,7 +1561,7 @@ export interface VerifierRun {
   inputs_digest: string;
   /** The judges called, in selection order; empty while the run is in progress. */
   judges?: Array<RunJudge>;
-  /** True if the verdict has a confidence below one half; otherwise left out. */
+  /** True if the verdict has a confidence of one half or less; otherwise left out. */
   low_confidence?: boolean;
   /** Measurements of this version; null if it was never measured. */
   measured?: Measured | null;
@@ -1554,7 +1606,10 @@ export interface VerifierSummary {
    * Refer to the verifier by its id or as `@owner/name`.
    */
   owner: string | null;
-  /** The caller's role. */
+  /**
+   * The caller's role: `exec` to run it; `tune` to also see it fully, measure it and deploy its
+   * next version; `owner` for everything.
+   */
   role: VerifierRole;
   /** The workflow that gives the caller access; null for the owner. */
   source_workflow_id: string | null;

@@ -38,7 +38,9 @@ const MEASURE: &str = "a test and an attack are measurements, by their cases";
 const SHIM: &str = "it translates another system's request to an operation of version 3";
 const DIRECTORY: &str = "it shows the sessions in the form of another system";
 const PROFILES: &str = "a profile is a model in the form of OpenAI's API";
-const PROTOCOL: &str = "the id is the word of the Agent2Agent protocol, whose tasks are rounds";
+const PROTOCOL: &str =
+    "the Agent2Agent protocol has words of its own; `a2a/` translates them to operations on rounds";
+const PURCHASE: &str = "one method sells every kind of round";
 const NO_PUSH: &str = "it only says that there are no push notifications";
 const TEXT: &str = "it is a text or a file of the server";
 
@@ -99,14 +101,19 @@ const EXCEPTIONS: &[NameException] = &[
     alone("peer_delegate", SHIM),
     alone("peer_factcheck", SHIM),
     alone("peer_validate", SHIM),
-    by("a2a_send", "round_begin", PROTOCOL),
-    by("a2a_stream", "round_begin", PROTOCOL),
-    by("a2a_tasks", "round_list", PROTOCOL),
-    by("a2a_task", "round_show", PROTOCOL),
-    by("a2a_cancel", "round_cancel", PROTOCOL),
-    by("a2a_subscribe", "round_wait", PROTOCOL),
-    by("a2a_extended_card", "verifier_list", "the card lists the account's verifiers as skills"),
+    alone("a2a_send", PROTOCOL),
+    alone("a2a_stream", PROTOCOL),
+    alone("a2a_tasks", PROTOCOL),
+    alone("a2a_task", PROTOCOL),
+    alone("a2a_cancel", PROTOCOL),
+    alone("a2a_subscribe", PROTOCOL),
+    alone("a2a_extended_card", PROTOCOL),
     alone("a2a", PROTOCOL),
+    by("delegate_paid", "purchase", PURCHASE),
+    by("validate_paid", "purchase", PURCHASE),
+    by("factcheck_paid", "purchase", PURCHASE),
+    by("delegate_paid_v2", "purchase", PURCHASE),
+    by("validate_paid_v2", "purchase", PURCHASE),
     alone("a2a_push_list", NO_PUSH),
     alone("a2a_push_create", NO_PUSH),
     alone("a2a_push_get", NO_PUSH),

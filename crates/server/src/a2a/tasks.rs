@@ -9,7 +9,7 @@ use jurat_core::{
 use jurat_wire::api::a2a::{
     error::{A2aError, A2aErrorKind},
     requests::TaskListRequest,
-    task::{A2aTask, A2aTaskPage, TaskParts},
+    task::{A2aTask, A2aTaskPage, TaskParts, TaskState},
 };
 
 use super::{AgentCaller, context, of_task, task};
@@ -79,7 +79,7 @@ async fn of_account(
     (before, page_size): (Option<RoundId>, u32),
 ) -> Result<FoundTasks, A2aError> {
     let problem = |error| A2aError::from(encode::engine_problem(&error));
-    let state = asked.status.and_then(jurat_wire::api::a2a::task::TaskState::round_status);
+    let state = asked.status.and_then(TaskState::round_status);
     let query = RoundFilter {
         state,
         since: asked.updated_since.map(|at| Timestamp::from_millis(at.millis() - LONGEST_MS)),

@@ -111,7 +111,7 @@ mod tests {
     fn an_older_schema_and_one_far_ahead_are_refused() {
         assert_eq!(
             check_served(NEEDED - 1).unwrap_err().to_string(),
-            "the database has schema version 9, but this program needs 10; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+            "the database has schema version 10, but this program needs 11; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
         );
         assert_eq!(check_served(NEEDED), Ok(()));
         assert_eq!(check_served(NEEDED + 1), Ok(()));

@@ -242,7 +242,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0, but this program needs 10; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+        "the database has schema version 0, but this program needs 11; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -256,7 +256,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99, but this program knows versions up to 11; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 12; use a newer program"
     );
     schema.drop().await;
 }

@@ -74,7 +74,17 @@ use utoipa::ToSchema;
 
 const DOCUMENT: &str = include_str!("../../../../docs/reference/openapi.json");
 /// Replies that another standard defines, or that a client reads without a type.
-const UNTYPED: [&str; 4] = ["McpReply", "OpenApiDocument", "TaskContract", "WorkflowFileOrFiles"];
+const UNTYPED: [&str; 9] = [
+    "A2aRpcResponse",
+    "A2aSendReply",
+    "A2aTask",
+    "A2aTaskPage",
+    "AgentCard",
+    "McpReply",
+    "OpenApiDocument",
+    "TaskContract",
+    "WorkflowFileOrFiles",
+];
 
 type ReadBack = fn(&Value) -> serde_json::Result<Value>;
 

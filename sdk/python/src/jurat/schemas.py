@@ -16,7 +16,7 @@ class _AddExecutorRequest(TypedDict):
 
 class AddExecutorRequest(_AddExecutorRequest, total=False):
     """A request to register an executor. `remote`, `target_node` and `scope` are refused with
-    `not_supported`.
+    `not_supported`, unless they are `false`.
     """
 
     agent_events_url: str | None
@@ -45,8 +45,9 @@ class AddSessionRequest(_AddSessionRequest, total=False):
     """A request to add a session. `session_id` is an alias of `id`."""
 
     labels: list[str] | None
+    """Words that requests can route by; none by default."""
     price_micros: int | None
-    """Price per call in millionths of a credit."""
+    """Price per call in millionths of a credit; 0 by default."""
     profile: str | None
     """One of the profiles that the executor declares; defaults to `default`."""
     reliability: float | None
@@ -198,6 +199,7 @@ class ConsensusTerms(TypedDict, total=False):
     """
 
     aggregation: Aggregation | None
+    """How the scores of the winners are combined; defaults to `majority`."""
     disagreement_policy: DisagreementPolicy | None
     """What to return when the replicas do not agree; defaults to `return_all`."""
     early_stop: bool | None
@@ -205,6 +207,7 @@ class ConsensusTerms(TypedDict, total=False):
     equivalence: EquivalenceChoice | None
     """When two delegate outputs count as equal; depends on the outputs if left out."""
     include: list[Include] | None
+    """`traces` adds inline evidence to the replicas."""
     merge: Merge | None
     """How the output is built from the winners' outputs; defaults to `medoid`."""
     min_agreement: float | None
@@ -338,7 +341,7 @@ DisagreementPolicy: TypeAlias = "Literal[\"return_all\", \"fail_hard\", \"best_e
 EquivalenceChoice: TypeAlias = "Literal[\"canonical\", \"text\", \"unordered\"] | FieldsEquivalence | NumericEquivalence | BucketsEquivalence"
 """When two outputs count as equal."""
 
-ErrorCode: TypeAlias = "Literal[\"auth_required\", \"forbidden\", \"host_refused\", \"invalid_json\", \"validation_error\", \"request_invalid\", \"not_supported\", \"schema_refused\", \"policy_invalid\", \"not_found\", \"user_not_found\", \"method_not_allowed\", \"conflict\", \"workflow_ownership_must_transfer\", \"idempotency_mismatch\", \"budget_exhausted\", \"account_suspended\", \"anonymous_daily_cap\", \"safety_verification_failed\", \"safety_verification_unavailable\", \"invalid_credentials\", \"handle_invalid\", \"handle_taken\", \"handle_reserved\", \"handle_already_claimed\", \"handle_not_claimed\", \"handle_rename_too_soon\", \"handle_rename_limit_exceeded\", \"invitation_expired\", \"invitation_already_resolved\", \"invitation_already_pending\", \"quota_exceeded\", \"session_unknown\", \"session_pool_too_small\", \"sessions_unavailable\", \"executor_unavailable\", \"consensus_disagreement\", \"request_timeout\", \"payload_too_large\", \"unsupported_media_type\", \"rate_limited\", \"overloaded\", \"shutting_down\", \"store_unavailable\", \"internal_error\"]"
+ErrorCode: TypeAlias = "Literal[\"auth_required\", \"forbidden\", \"host_refused\", \"invalid_json\", \"validation_error\", \"request_invalid\", \"not_supported\", \"schema_refused\", \"policy_invalid\", \"not_found\", \"user_not_found\", \"method_not_allowed\", \"conflict\", \"workflow_ownership_must_transfer\", \"idempotency_mismatch\", \"budget_exhausted\", \"account_suspended\", \"anonymous_daily_cap\", \"payment_required\", \"payment_unavailable\", \"safety_verification_failed\", \"safety_verification_unavailable\", \"invalid_credentials\", \"handle_invalid\", \"handle_taken\", \"handle_reserved\", \"handle_already_claimed\", \"handle_not_claimed\", \"handle_rename_too_soon\", \"handle_rename_limit_exceeded\", \"invitation_expired\", \"invitation_already_resolved\", \"invitation_already_pending\", \"quota_exceeded\", \"session_unknown\", \"session_pool_too_small\", \"sessions_unavailable\", \"executor_unavailable\", \"consensus_disagreement\", \"request_timeout\", \"payload_too_large\", \"unsupported_media_type\", \"rate_limited\", \"overloaded\", \"shutting_down\", \"store_unavailable\", \"internal_error\"]"
 """Stable error code."""
 
 class Evidence(TypedDict, total=False):
@@ -482,7 +485,9 @@ class FactcheckRequest(_FactcheckRequest, total=False):
     metadata: Any
     """The caller's notes; ignored."""
     mode: FactcheckMode | None
-    """Defaults to `standard`."""
+    """Defaults to `standard`. In the mode `realtime`, a session whose executor does not list
+    `factcheck:realtime` in its task types abstains with `NEEDS_SPEC`.
+    """
     policy: FactcheckPolicyChoice | None
     session_id: SessionRef | None
     """Used as a pool of one session if there is no `session_pool`."""
@@ -656,6 +661,31 @@ class NumericEquivalence(TypedDict):
 Outcome: TypeAlias = "Literal[\"agreed\", \"split\", \"abstained\", \"failed\"]"
 """Outcome of a round."""
 
+class PaymentRequirementsV1(TypedDict):
+    """A payment that the server accepts, in version 1 of the protocol."""
+
+    asset: str
+    """Contract of the token."""
+    description: str
+    """The operation, in words."""
+    extra: TokenDomain
+    """Name and version of the token, which are part of the signed data."""
+    maxAmountRequired: str
+    """Amount in base units of the token."""
+    maxTimeoutSeconds: int
+    """How long the authorization must be valid, in seconds."""
+    mimeType: str
+    """Media type of the reply."""
+    network: str
+    """Name of the network, such as `base`."""
+    payTo: str
+    """Address that is paid."""
+    resource: str
+    """URL of the paid request."""
+    scheme: str
+    """`exact`: a transfer of exactly the amount."""
+
+
 Pointer: TypeAlias = "str"
 """A JSON Pointer."""
 
@@ -668,15 +698,15 @@ class PolicyObject(TypedDict, total=False):
     labels: list[str] | None
     """Labels that every session routed to must have."""
     policy_hash: str | None
-    """Needs `policy_id`; must be the correct hash."""
+    """Must be the correct hash; computed if left out. Needs `policy_id`."""
     policy_id: str | None
-    """The deciding policy, such as `vp.schema_only.v1`."""
+    """The deciding policy, such as `vp.schema_only.v1`; the kind of job has a default."""
     policy_params: dict[str, Any] | None
-    """The parameters of the policy. Needs `policy_id`."""
+    """The parameters of the policy; defaults to `{}`. Needs `policy_id`."""
     policy_version: str | None
-    """Needs `policy_id`."""
+    """Defaults to `1`. Needs `policy_id`."""
     task_type: str | None
-    """Delegate only: the task type that the executors are asked for."""
+    """Delegate only: the task type that the executors are asked for; defaults to `delegate`."""
     tier: Tier | None
     """Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5."""
     timeout: float | None
@@ -723,6 +753,10 @@ class _Problem(TypedDict):
 class Problem(_Problem, total=False):
     """An error, as `application/problem+json`."""
 
+    accepts: list[PaymentRequirementsV1]
+    """With `payment_required`: the payments that are accepted. The header `PAYMENT-REQUIRED`
+    has the same in version 2 of the protocol.
+    """
     consensus: Consensus
     """With `consensus_disagreement`, as in a reply."""
     current_version_token: str
@@ -747,6 +781,10 @@ class Problem(_Problem, total=False):
     """With `sessions_unavailable`: the problem of each session."""
     verifier_run_id: str
     """With `safety_verification_failed`: the judge's verifier run."""
+    x402Version: int
+    """With `payment_required`: the version of the payment protocol that `accepts` is written
+    in.
+    """
 
 
 ReasoningEffort: TypeAlias = "Literal[\"low\", \"medium\", \"high\", \"xhigh\"]"
@@ -791,7 +829,9 @@ class _Replica(TypedDict):
     replica_id: int
     """Position in selection order, from 0. Spares follow the seats."""
     score: float | None
-    """Its own confidence in its answer."""
+    """Its own confidence in its answer: `score` of `/verify`, or the member `confidence` of the
+    output.
+    """
     session_id: str
     verifier_result_hash: str | None
     """The hash that the server computed; validate only."""
@@ -881,6 +921,8 @@ class Round(_Round, total=False):
     status: str
     task_id: str
     """The task that the round belongs to, if any."""
+    verifier_run_id: str
+    """The verifier run that the round carries out, if any."""
     warnings: list[str]
     """Ignored fields of a version 2 request, in the reply to a request that does not wait."""
 
@@ -946,7 +988,9 @@ class RunVerifierRequest(TypedDict, total=False):
     inputs: dict[str, str] | None
     """Exactly the fields of the version's contract, each with non-blank text."""
     judges: list[JudgeModel] | None
-    """Judges to use instead of the version's own judge."""
+    """Judges to use instead of the version's own judge, each once. A metered account cannot
+    name a model without a price if other models of its provider have one.
+    """
     media_url: str | None
     """The URL of a public image, if the contract has one."""
     replicas: Replicas | None
@@ -1013,8 +1057,9 @@ class SessionOfExecutor(TypedDict, total=False):
 
     id: NewSessionId | None
     labels: list[str] | None
+    """Words that requests can route by; none by default."""
     price_micros: int | None
-    """Price per call in millionths of a credit."""
+    """Price per call in millionths of a credit; 0 by default."""
     profile: str | None
     """One of the profiles that the executor declares; defaults to `default`."""
     reliability: float | None
@@ -1548,6 +1593,13 @@ Time: TypeAlias = "str"
 TimeoutPolicy: TypeAlias = "Literal[\"count\", \"ignore\", \"negative\"]"
 """How a replica without an answer counts."""
 
+class TokenDomain(TypedDict):
+    """The name and the version of a token, as payers sign them."""
+
+    name: str
+    version: str
+
+
 class Tolerance(TypedDict):
     """Maximum difference between numbers."""
 
@@ -1687,7 +1739,7 @@ class VerifierRun(_VerifierRun, total=False):
     judges: list[RunJudge]
     """The judges called, in selection order; empty while the run is in progress."""
     low_confidence: bool
-    """True if the verdict has a confidence below one half; otherwise left out."""
+    """True if the verdict has a confidence of one half or less; otherwise left out."""
     measured: Measured | None
     """Measurements of this version; null if it was never measured."""
     receipt_id: str | None
@@ -1720,7 +1772,9 @@ class VerifierSummary(TypedDict):
     handle. Refer to the verifier by its id or as `@owner/name`.
     """
     role: VerifierRole
-    """The caller's role."""
+    """The caller's role: `exec` to run it; `tune` to also see it fully, measure it and deploy
+    its next version; `owner` for everything.
+    """
     source_workflow_id: str | None
     """The workflow that gives the caller access; null for the owner."""
     status: VerifierStatus

@@ -7,7 +7,10 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::mcp::{ERAS, call};
+use crate::{
+    mcp::{ERAS, call},
+    x402::Shop,
+};
 
 /// The reply to each misplaced or misspelt field.
 fn misplaced() -> Vec<(&'static str, Value, &'static str, &'static str)> {
@@ -174,8 +177,8 @@ fn ignores(path: &str) -> bool {
 
 #[tokio::test]
 async fn every_own_route_refuses_an_unknown_field_and_every_other_one_ignores_it() {
-    let app = TestApp::new().await;
-    let _fakes = app.executors([says_valid()]).await;
+    let shop = Shop::open().await;
+    let app = &shop.app;
     let document = app.anonymous().get("/openapi.json").await.json();
     let mut tried = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
