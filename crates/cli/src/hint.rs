@@ -87,7 +87,9 @@ fn of_code(code: ProblemCode) -> Option<&'static str> {
         ProblemCode::Conflict => {
             "Look at the existing entry with the matching `show` or `list` command, then choose another name or remove the entry."
         }
-        ProblemCode::PaymentRequired => "Use a key: this program does not pay for single requests.",
+        ProblemCode::PaymentRequired | ProblemCode::PaymentUnavailable => {
+            "Use a key: this program does not pay for single requests."
+        }
         ProblemCode::AnonymousDailyCap => {
             "Use a key, or try again after the time that the message names."
         }

@@ -24,6 +24,31 @@ pub(crate) fn code_of(reply: &TestReply) -> String {
     code.unwrap_or_default().to_owned()
 }
 
+/// The routes that everybody may call.
+const OPEN: [&str; 21] = [
+    "/",
+    "/.well-known/agent-card.json",
+    "/.well-known/agent.json",
+    "/.well-known/agent-registration.json",
+    "/.well-known/goodeye-client-config",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+    "/auth/device",
+    "/auth/device/authorize",
+    "/auth/device/token",
+    "/docs",
+    "/docs/{file}",
+    "/health",
+    "/healthz",
+    "/openapi.json",
+    "/ready",
+    "/v1/auth/exchange",
+    "/v1/login",
+    "/v1/login/verify",
+    "/v1/register",
+    "/v1/register/verify",
+];
+
 #[tokio::test]
 async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
     let app = TestApp::new().await;
@@ -42,32 +67,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
             open.insert(route.path);
         }
     }
-    assert_eq!(
-        open,
-        BTreeSet::from([
-            "/",
-            "/.well-known/agent-card.json",
-            "/.well-known/agent.json",
-            "/.well-known/agent-registration.json",
-            "/.well-known/goodeye-client-config",
-            "/.well-known/oauth-protected-resource",
-            "/.well-known/oauth-protected-resource/mcp",
-            "/auth/device",
-            "/auth/device/authorize",
-            "/auth/device/token",
-            "/docs",
-            "/docs/{file}",
-            "/health",
-            "/healthz",
-            "/openapi.json",
-            "/ready",
-            "/v1/auth/exchange",
-            "/v1/login",
-            "/v1/login/verify",
-            "/v1/register",
-            "/v1/register/verify",
-        ])
-    );
+    assert_eq!(open, BTreeSet::from(OPEN));
     // These show or run only published objects, or are paid for, and have tests of their own.
     let visited: Vec<&str> = visited.iter().map(String::as_str).collect();
     assert_eq!(
