@@ -81,7 +81,7 @@ pub(super) async fn task(
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(engine.round_show(caller, id).await?),
         (Some(id), Some(other)) => {
-            let detail = format!("`{text}` stands for two rounds; use `{id}` or `{other}`");
+            let detail = format!("`{text}` matches two rounds; use `{id}` or `{other}`");
             Err(Problem::new(ProblemCode::Conflict, detail).into())
         }
         (None, _) => Err(unknown("task", text).into()),
@@ -95,7 +95,7 @@ pub(super) fn prompt(round: &Round) -> Option<String> {
     request["objective"].as_str().map(str::to_owned)
 }
 
-/// The problem for a name that stands for nothing.
+/// The problem for an unknown name.
 pub(super) fn unknown(what: &str, name: &str) -> Problem {
     let name: String = name.chars().take(80).collect();
     Problem::new(ProblemCode::NotFound, format!("there is no {what} `{name}`"))
