@@ -7,10 +7,13 @@ one that never does.
 import argparse
 import asyncio
 import base64
+import http.server
 import json
 import pathlib
+import queue
 import sys
 import tempfile
+import threading
 import uuid
 
 import httpx
@@ -174,16 +177,54 @@ async def refusals(client, done):
     await refused(errors.UnsupportedOperationError, sent(client, more))
     file = message({"url": "https://example.com/x"})
     await refused(errors.ContentTypeNotSupportedError, sent(client, file))
-    missing = errors.PushNotificationNotSupportedError
-    config = {"task_id": done["id"], "id": "c"}
-    await refused(missing, client.create_task_push_notification_config(
-        pb.TaskPushNotificationConfig(task_id=done["id"], url="https://example.com")))
-    await refused(missing, client.get_task_push_notification_config(
-        pb.GetTaskPushNotificationConfigRequest(**config)))
-    await refused(missing, client.list_task_push_notification_configs(
-        pb.ListTaskPushNotificationConfigsRequest(task_id=done["id"])))
-    await refused(missing, client.delete_task_push_notification_config(
-        pb.DeleteTaskPushNotificationConfigRequest(**config)))
+    private = pb.TaskPushNotificationConfig(task_id=done["id"], url="https://10.0.0.1/news")
+    text = await refused(errors.InvalidParamsError, client.create_task_push_notification_config(private))
+    assert "url" in text, text
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """Receives push notifications."""
+    received = queue.Queue()
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.received.put((self.headers, json.loads(body)))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+async def pushes(client, url):
+    """A task that begins with a push notification, and the methods for others."""
+    sending = ParseDict(message({"text": "Say hello."}), pb.SendMessageRequest())
+    sending.configuration.task_push_notification_config.CopyFrom(
+        pb.TaskPushNotificationConfig(id="mine", url=url, token="sesame"))
+    async for event in client.send_message(sending):
+        task = event.task
+    headers, body = await asyncio.to_thread(Receiver.received.get, timeout=PATIENCE)
+    update = ParseDict(body, pb.StreamResponse()).status_update
+    assert headers["X-A2A-Notification-Token"] == "sesame", headers
+    assert (update.task_id, update.context_id) == (task.id, task.context_id), body
+    assert update.status.state == pb.TASK_STATE_COMPLETED, body
+
+    named = {"task_id": task.id, "id": "mine"}
+    found = await client.get_task_push_notification_config(
+        pb.GetTaskPushNotificationConfigRequest(**named))
+    assert (found.url, found.token) == (url, ""), found
+    await client.create_task_push_notification_config(
+        pb.TaskPushNotificationConfig(task_id=task.id, id="other", url=url))
+    listed = await client.list_task_push_notification_configs(
+        pb.ListTaskPushNotificationConfigsRequest(task_id=task.id))
+    assert [config.id for config in listed.configs] == ["mine", "other"], listed
+    await asyncio.to_thread(Receiver.received.get, timeout=PATIENCE)
+    for name in ["mine", "other"]:
+        await client.delete_task_push_notification_config(
+            pb.DeleteTaskPushNotificationConfigRequest(task_id=task.id, id=name))
+    listed = await client.list_task_push_notification_configs(
+        pb.ListTaskPushNotificationConfigsRequest(task_id=task.id))
+    assert not listed.configs, listed
 
 
 async def conversation(http, found, verifier, binding):
@@ -201,6 +242,7 @@ async def conversation(http, found, verifier, binding):
     await contexts(whole, first)
     await streams(streaming)
     await refusals(whole, first)
+    return whole
 
 
 async def old_client(http, url):
@@ -211,13 +253,16 @@ async def old_client(http, url):
     assert error["code"] == -32009 and "A2A 1.0" in error["message"], error
 
 
-async def check(url, key):
+async def check(url, key, receiver):
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False) as http:
         found, verifier = await card(http, url)
         await old_client(http, url)
-        await asyncio.gather(
+        clients = await asyncio.gather(
             *(conversation(http, found, verifier, binding) for binding in BINDINGS))
+        # One after the other: they share the receiver.
+        for client in clients:
+            await pushes(client, receiver)
 
 
 def main():
@@ -227,7 +272,11 @@ def main():
     with tempfile.TemporaryDirectory(prefix="jurat-a2a-") as name:
         folder = pathlib.Path(name)
         jurat = [str(program), "--state-dir", str(folder / "state")]
-        server = Process([*jurat, "serve", "--listen", "127.0.0.1:0"], folder)
+        receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        news = f"http://127.0.0.1:{receiver.server_port}/news"
+        near = ["env", "JURAT_WEBHOOKS_ALLOW=127.0.0.0/8"]
+        server = Process([*near, *jurat, "serve", "--listen", "127.0.0.1:0"], folder)
         modes = {"alpha": "honest", "beta": "honest", "gamma": "honest", "hanging": "hang"}
         executors = {
             executor: Process(
@@ -244,7 +293,7 @@ def main():
                 body = {"name": executor, "url": process.listening().url}
                 post(f"{server.url}/v1/executors", key, body)
             post(f"{server.url}/v1/verifiers", key, VERIFIER)
-            asyncio.run(check(server.url, key))
+            asyncio.run(check(server.url, key, news))
         except BaseException:
             sys.stderr.write(server.log())
             raise

@@ -1,12 +1,17 @@
 //! Webhooks: addresses that receive the events of an account, and when a delivery is retried.
 
 mod event;
+mod push;
 mod record;
 
 use std::{collections::BTreeSet, str::FromStr};
 
 pub use self::{
     event::WebhookEvent,
+    push::{
+        KEPT_MS, MOST_PER_ACCOUNT, MOST_PER_TASK, NewPush, PushProof, is_push_id, notification,
+        push_id, push_subject,
+    },
     record::{
         DisabledWebhook, NewWebhook, Webhook, WebhookChange, WebhookDelivery,
         WebhookDeliveryFilter, WebhookSecret, WebhookSecrets,
@@ -55,7 +60,7 @@ words!(
     WebhookScheme {
         /// Signed as Standard Webhooks prescribes.
         Standard => "standard",
-        /// With a token that the receiver chose, in a header.
+        /// With what the receiver of a push notification expects in headers.
         Token => "token",
     }
 );

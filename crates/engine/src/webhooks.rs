@@ -3,6 +3,7 @@
 mod deliver;
 mod notice;
 mod pace;
+mod push;
 mod request;
 mod sender;
 
@@ -16,7 +17,7 @@ use jurat_core::{
     list::ListPage,
     webhook::{
         NewWebhook, Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryFilter, WebhookEvent,
-        WebhookEvents, WebhookScheme, WebhookSecret, WebhookState,
+        WebhookEvents, WebhookScheme, WebhookSecret, WebhookState, is_push_id,
     },
 };
 use jurat_store::{
@@ -126,8 +127,9 @@ impl Engine {
     pub async fn webhook_show(&self, caller: &Caller, id: &str) -> Result<Webhook, EngineError> {
         require_scope(caller, Scope::AccountWrite)?;
         let webhooks = self.inner.store.webhooks();
-        let found = webhooks.get(&behalf_of(caller), caller.account(), id).await?;
-        found.filter(|it| it.subject.is_none()).ok_or_else(|| unknown(id))
+        let webhook = key(caller, id)?;
+        let found = webhooks.get(&behalf_of(caller), caller.account(), &webhook.id).await?;
+        found.ok_or_else(|| unknown(id))
     }
 
     /// Changes a webhook. Enabling it again forgets its failures.
@@ -142,7 +144,7 @@ impl Engine {
         if let Some(events) = &change.events {
             require_events(caller, events)?;
         }
-        let update = WebhookUpdate { key: key(caller, id), change, at: self.inner.clock.now() };
+        let update = WebhookUpdate { key: key(caller, id)?, change, at: self.inner.clock.now() };
         let (webhooks, behalf) = (self.inner.store.webhooks(), behalf_of(caller));
         let written = self
             .write_idempotent(caller, keyed.as_ref(), Leaves::Note, async |once| {
@@ -164,7 +166,7 @@ impl Engine {
         require_scope(caller, Scope::AccountWrite)?;
         let (at, secret) = (self.inner.clock.now(), self.new_webhook_secret());
         let rotation = WebhookRotation {
-            key: key(caller, id),
+            key: key(caller, id)?,
             secret: secret.clone(),
             previous_until: at.plus_millis(grace_ms),
             at,
@@ -187,7 +189,7 @@ impl Engine {
         keyed: Option<IdempotentWrite<()>>,
     ) -> Result<IdempotentOutcome<()>, EngineError> {
         require_scope(caller, Scope::AccountWrite)?;
-        let removed = key(caller, id);
+        let removed = key(caller, id)?;
         let (webhooks, behalf) = (self.inner.store.webhooks(), behalf_of(caller));
         let written = self
             .write_idempotent(caller, keyed.as_ref(), Leaves::Less, async |once| {
@@ -208,7 +210,7 @@ impl Engine {
         require_scope(caller, Scope::AccountWrite)?;
         let (at, bits) = (self.inner.clock.now(), self.inner.clock.bits());
         let event = WebhookEvent::of_test(caller.account(), id, bits, at);
-        let send = WebhookSend { key: key(caller, id), event, at };
+        let send = WebhookSend { key: key(caller, id)?, event, at };
         let (webhooks, behalf) = (self.inner.store.webhooks(), behalf_of(caller));
         let written = self
             .write_idempotent(caller, keyed.as_ref(), Leaves::Rows, async |once| {
@@ -298,8 +300,12 @@ fn send_refusal(refused: WebhookSendRefusal, unknown: impl FnOnce() -> EngineErr
     }
 }
 
-fn key(caller: &Caller, id: &str) -> WebhookKey {
-    WebhookKey { account: caller.account().clone(), id: id.to_owned() }
+/// The key of a webhook. Push notifications belong to their tasks, and are none.
+fn key(caller: &Caller, id: &str) -> Result<WebhookKey, EngineError> {
+    if is_push_id(id) {
+        return Err(unknown(id));
+    }
+    Ok(WebhookKey { account: caller.account().clone(), id: id.to_owned() })
 }
 
 fn unknown(id: &str) -> EngineError {

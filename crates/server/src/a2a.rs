@@ -7,6 +7,7 @@ mod card;
 mod context;
 mod envelope;
 pub(crate) mod http_json;
+mod push;
 mod rpc;
 mod send;
 mod stream;
@@ -46,8 +47,10 @@ pub(crate) enum Method {
     ListTasks,
     CancelTask,
     SubscribeToTask,
-    /// All methods about push notifications.
-    PushConfig,
+    CreatePushConfig,
+    GetPushConfig,
+    ListPushConfigs,
+    DeletePushConfig,
     GetExtendedAgentCard,
 }
 
@@ -60,10 +63,10 @@ impl Method {
             "ListTasks" => Self::ListTasks,
             "CancelTask" => Self::CancelTask,
             "SubscribeToTask" => Self::SubscribeToTask,
-            "CreateTaskPushNotificationConfig"
-            | "GetTaskPushNotificationConfig"
-            | "ListTaskPushNotificationConfigs"
-            | "DeleteTaskPushNotificationConfig" => Self::PushConfig,
+            "CreateTaskPushNotificationConfig" => Self::CreatePushConfig,
+            "GetTaskPushNotificationConfig" => Self::GetPushConfig,
+            "ListTaskPushNotificationConfigs" => Self::ListPushConfigs,
+            "DeleteTaskPushNotificationConfig" => Self::DeletePushConfig,
             "GetExtendedAgentCard" => Self::GetExtendedAgentCard,
             _ => return None,
         })
@@ -121,7 +124,10 @@ impl AgentCaller {
                 let asked = task_request(params)?;
                 Ok(Answer::Events(stream::of_task(self, &asked.id).await?.boxed()))
             }
-            Method::PushConfig => Err(message::no_push()),
+            Method::CreatePushConfig => Ok(Answer::One(push::create(self, params).await?)),
+            Method::GetPushConfig => Ok(Answer::One(push::get(self, params).await?)),
+            Method::ListPushConfigs => Ok(Answer::One(push::list(self, params).await?)),
+            Method::DeletePushConfig => Ok(Answer::One(push::delete(self, params).await?)),
             Method::GetExtendedAgentCard => Ok(Answer::One(card::extended(self).await?)),
         }
     }

@@ -217,12 +217,6 @@ impl Operation {
         self
     }
 
-    /// Leaves the operation out of the document: it only says that something is not supported.
-    pub(crate) fn undocumented(mut self) -> Self {
-        self.also.extend(self.addresses.drain(..).map(|address| address.path));
-        self
-    }
-
     /// Also admits callers without a key.
     pub(crate) const fn for_visitors(mut self) -> Self {
         self.access = RouteAccess::Visitor;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Router,
-    http::Uri,
+    http::{HeaderValue, Uri, header},
     middleware::{from_fn, from_fn_with_state},
     response::Response,
     routing::MethodRouter,
@@ -128,11 +128,16 @@ pub(crate) async fn unknown_route(uri: Uri) -> Response {
     encode::problem(&Problem::new(ProblemCode::NotFound, format!("there is nothing at `{path}`")))
 }
 
-async fn wrong_method() -> Response {
-    encode::problem(&Problem::new(
+async fn wrong_method(uri: Uri) -> Response {
+    let mut response = encode::problem(&Problem::new(
         ProblemCode::MethodNotAllowed,
         "this path does not support that method",
-    ))
+    ));
+    // Otherwise the header names the methods of the route.
+    if let Some(methods) = a2a::http_json::allowed(uri.path()) {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    }
+    response
 }
 
 #[cfg(test)]

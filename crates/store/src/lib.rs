@@ -91,9 +91,10 @@ pub use crate::{
             VerifierQuery, VerifierRemoval, VerifierRemoveRefusal, VersionQuery,
         },
         webhooks::{
-            TakenWebhookDelivery, TooManyWebhooks, WebhookAdd, WebhookEffect, WebhookKey,
-            WebhookNoted, WebhookOps, WebhookOutcome, WebhookPruning, WebhookReplay,
-            WebhookRotation, WebhookSend, WebhookSendRefusal, WebhookTake, WebhookUpdate,
+            PushAdd, TakenWebhookDelivery, TooManyPushes, TooManyWebhooks, WebhookAdd,
+            WebhookEffect, WebhookKey, WebhookNoted, WebhookOps, WebhookOutcome, WebhookPruning,
+            WebhookReplay, WebhookRotation, WebhookSend, WebhookSendRefusal, WebhookTake,
+            WebhookUpdate,
         },
         workflows::{
             FilesPatch, GrantRevocation, NameMatch, OwnershipChange, SaveTarget, WorkflowChange,

@@ -154,11 +154,9 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
     // A path without parameters comes first, as in the router.
     let method = method.to_ascii_lowercase();
     let item = paths.get(path).or_else(|| {
-        let fitting = |(template, item): &(&String, &Value)| {
-            takes(template, path) && item.get(&method).is_some()
-        };
+        let fitting = paths.iter().filter(|(template, _)| takes(template, path));
         // `{id}:cancel` fits more exactly than `{id}`.
-        let fitting = paths.iter().filter(fitting).max_by_key(|(template, _)| template.len());
+        let fitting = fitting.max_by_key(|(template, _)| template.len());
         fitting.map(|(_, item)| item)
     })?;
     item.get(&method)

@@ -41,7 +41,6 @@ const PROFILES: &str = "a profile is a model in the form of OpenAI's API";
 const PROTOCOL: &str =
     "the Agent2Agent protocol has words of its own; `a2a/` translates them to operations on rounds";
 const PURCHASE: &str = "one method sells every kind of round";
-const NO_PUSH: &str = "it only says that there are no push notifications";
 const TEXT: &str = "it is a text or a file of the server";
 
 const EXCEPTIONS: &[NameException] = &[
@@ -114,10 +113,10 @@ const EXCEPTIONS: &[NameException] = &[
     by("factcheck_paid", "purchase", PURCHASE),
     by("delegate_paid_v2", "purchase", PURCHASE),
     by("validate_paid_v2", "purchase", PURCHASE),
-    alone("a2a_push_list", NO_PUSH),
-    alone("a2a_push_create", NO_PUSH),
-    alone("a2a_push_get", NO_PUSH),
-    alone("a2a_push_delete", NO_PUSH),
+    alone("a2a_push_list", PROTOCOL),
+    alone("a2a_push_create", PROTOCOL),
+    alone("a2a_push_get", PROTOCOL),
+    alone("a2a_push_delete", PROTOCOL),
     alone("agent_card", TEXT),
     alone("agent_registration_show", TEXT),
     alone("audit_prompt", TEXT),

@@ -128,6 +128,15 @@ impl VerifierRunEnd {
             cost_micros: settled(open, closing).0,
         }
     }
+
+    /// The verdict in one word.
+    pub const fn word(&self) -> VerifierRunVerdict {
+        match self.verdict {
+            Ok(true) => VerifierRunVerdict::Passed,
+            Ok(false) => VerifierRunVerdict::Failed,
+            Err(_) => VerifierRunVerdict::Error,
+        }
+    }
 }
 
 /// The effects of a closed round on its verifier run and on its hold.

@@ -11,7 +11,7 @@ use crate::{
     round::{OpenRound, RoundClosing, replica::Label},
     task::{TaskEvent, TaskKey},
     time::Timestamp,
-    verifier::run::{VerifierRunPurpose, VerifierRunTicket},
+    verifier::run::{RoundSettlement, VerifierRunPurpose, VerifierRunTicket},
     workflow::template::Template,
 };
 
@@ -83,6 +83,12 @@ impl WebhookEvent {
         }
         let of = (subject, closing.ending.as_str());
         Some(Self::new(&round.account, kind, of, closing.closed_at, &data))
+    }
+
+    /// The end of a round that was read back.
+    pub fn of_ended(round: &OpenRound, closing: &RoundClosing) -> Option<Self> {
+        let run = RoundSettlement::of(round, closing).run;
+        Self::of_round(round, closing, run.map(|end| end.word().as_str()))
     }
 
     /// The end of a task, if the event ends it; `seq` is the number of the event.

@@ -18,7 +18,10 @@ use jurat_store::{
 };
 use tokio::sync::Notify;
 
-use super::request::headers;
+use super::{
+    push::stale_before,
+    request::{WebhookRequest, request},
+};
 use crate::{
     Engine, EngineError,
     outbox::{MessageOutbox, OutboxTake},
@@ -172,9 +175,10 @@ impl Engine {
         let Some(client) = self.inner.webhooks.client() else {
             return Err(PostError::Unreachable { detail: "there is no TLS".to_owned() });
         };
+        let sender = (webhook.scheme, secrets);
         let sent = (delivery.event_id.as_str(), delivery.body.as_str());
-        let headers = headers(webhook.scheme, secrets, sent, self.inner.clock.now());
-        let body = Bytes::from(delivery.body.clone().into_bytes());
+        let WebhookRequest { headers, body } = request(sender, sent, self.inner.clock.now());
+        let body = Bytes::from(body.into_owned().into_bytes());
         let within = self.inner.webhooks.terms().timeout;
         let sent = client.post_json(&webhook.url, headers, body, within).await;
         if let Err(PostError::Unreachable { detail }) = &sent {
@@ -210,11 +214,17 @@ impl Engine {
         let webhooks = self.inner.store.webhooks();
         let keep = self.inner.webhooks.terms().keep;
         let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-        let before = Timestamp::from_micros(self.inner.clock.now().micros().saturating_sub(keep));
+        let now = self.inner.clock.now();
+        let before = Timestamp::from_micros(now.micros().saturating_sub(keep));
         let (mut after, mut pruned) = (String::new(), 0);
         while let Some(account) = webhooks.account_after(&Behalf::Platform, &after).await? {
             after = account.as_str().to_owned();
-            let pruning = WebhookPruning { account, before, limit: PRUNED_AT_ONCE };
+            let pruning = WebhookPruning {
+                account,
+                before,
+                stale_pushes_before: stale_before(now),
+                limit: PRUNED_AT_ONCE,
+            };
             loop {
                 let writing = webhooks.prune(&Behalf::Platform, &pruning);
                 let gone = self.inner.metrics.write("webhook_prune", writing).await?;

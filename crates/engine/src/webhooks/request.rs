@@ -1,11 +1,13 @@
 //! The request of one delivery: its headers, and its signature by the Standard Webhooks scheme.
 
+use std::borrow::Cow;
+
 use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use jurat_core::{
     time::Timestamp,
-    webhook::{WebhookScheme, WebhookSecret, WebhookSecrets},
+    webhook::{PushProof, WebhookScheme, WebhookSecret, WebhookSecrets, notification},
 };
 
 use super::SECRET;
@@ -16,31 +18,53 @@ const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// The header of the A2A protocol for a token that the receiver chose.
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
 
-/// The headers of a delivery.
-pub(super) fn headers(
-    scheme: WebhookScheme,
-    secrets: &WebhookSecrets,
-    (id, body): (&str, &str),
+/// The type of a push notification.
+const PUSH_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
+
+/// A delivery as it is sent.
+pub(super) struct WebhookRequest<'a> {
+    pub(super) headers: HeaderMap,
+    pub(super) body: Cow<'a, str>,
+}
+
+/// The request that delivers an event.
+pub(super) fn request<'a>(
+    (scheme, secrets): (WebhookScheme, &WebhookSecrets),
+    (id, event): (&str, &'a str),
     now: Timestamp,
-) -> HeaderMap {
+) -> WebhookRequest<'a> {
     let seconds = now.millis().div_euclid(1_000).to_string();
-    let (proof, text) = match scheme {
+    let mut headers = HeaderMap::new();
+    let mut add = |name: HeaderName, text: &str| {
+        if let Ok(mut value) = HeaderValue::from_str(text) {
+            value.set_sensitive(name == TOKEN || name == header::AUTHORIZATION);
+            headers.insert(name, value);
+        }
+    };
+    add(ID, id);
+    add(TIMESTAMP, &seconds);
+    let body = match scheme {
         WebhookScheme::Standard => {
             let live = secrets.live(now);
             let signed: Vec<String> =
-                live.into_iter().map(|secret| signature(secret, id, &seconds, body)).collect();
-            (SIGNATURE, signed.join(" "))
+                live.into_iter().map(|secret| signature(secret, id, &seconds, event)).collect();
+            add(SIGNATURE, &signed.join(" "));
+            Cow::Borrowed(event)
         }
-        WebhookScheme::Token => (TOKEN, secrets.current.reveal().to_owned()),
+        WebhookScheme::Token => {
+            let proof = PushProof::of_secret(&secrets.current);
+            for (name, text) in
+                [(TOKEN, &proof.token), (header::AUTHORIZATION, &proof.authorization)]
+            {
+                if let Some(text) = text {
+                    add(name, text);
+                }
+            }
+            headers.insert(header::CONTENT_TYPE, PUSH_TYPE);
+            notification(event, &proof.context_id).map_or(Cow::Borrowed(event), Cow::Owned)
+        }
     };
-    let mut headers = HeaderMap::new();
-    for (name, text) in [(ID, id), (TIMESTAMP, &seconds), (proof, &text)] {
-        if let Ok(mut value) = HeaderValue::from_str(text) {
-            value.set_sensitive(name == TOKEN);
-            headers.insert(name, value);
-        }
-    }
-    headers
+    WebhookRequest { headers, body }
 }
 
 /// Version 1: an HMAC with SHA-256 over the id, the time and the body.
@@ -73,7 +97,8 @@ mod tests {
     fn sent(scheme: WebhookScheme, secrets: &WebhookSecrets) -> Vec<(String, String)> {
         let now = Timestamp::from_millis(1_614_265_330_000);
         let body = r#"{"test": 2432232314}"#;
-        let headers = headers(scheme, secrets, ("msg_p5jXN8AQM9LWM0D4loKWxJek", body), now);
+        let sent = ("msg_p5jXN8AQM9LWM0D4loKWxJek", body);
+        let WebhookRequest { headers, .. } = request((scheme, secrets), sent, now);
         let pair = |(name, value): (&HeaderName, &HeaderValue)| {
             (name.to_string(), value.to_str().unwrap().to_owned())
         };
@@ -101,10 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_sent_instead_of_a_signature() {
-        let current = WebhookSecret::new("chosen by the receiver".to_owned());
-        let found = sent(WebhookScheme::Token, &WebhookSecrets { current, previous: None });
-        assert_eq!(found[2], ("x-a2a-notification-token".into(), "chosen by the receiver".into()));
+    fn a_push_notification_has_what_its_receiver_expects_instead_of_a_signature() {
+        let proof = PushProof {
+            context_id: "ctx_1".to_owned(),
+            token: Some("chosen by the receiver".to_owned()),
+            authorization: Some("Bearer xyzzy".to_owned()),
+        };
+        let secrets = WebhookSecrets { current: proof.to_secret(), previous: None };
+        let found = sent(WebhookScheme::Token, &secrets);
+        let has = |name: &str, text: &str| found.contains(&(name.into(), text.into()));
+        assert!(has("x-a2a-notification-token", "chosen by the receiver"), "{found:?}");
+        assert!(has("authorization", "Bearer xyzzy"), "{found:?}");
+        assert!(has("content-type", "application/a2a+json"), "{found:?}");
         assert!(!found.iter().any(|(name, _)| name == "webhook-signature"));
     }
 }

@@ -47,7 +47,7 @@ impl PublicClient {
         Ok(())
     }
 
-    /// Posts a JSON document. Redirects are not followed: their status is the answer. Only the
+    /// Posts a JSON document; the headers may name a more precise type. Redirects are not followed: their status is the answer. Only the
     /// beginning of the reply is read.
     pub async fn post_json(
         &self,
@@ -65,7 +65,8 @@ impl PublicClient {
         *request.headers_mut() = headers;
         request
             .headers_mut()
-            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            .entry(header::CONTENT_TYPE)
+            .or_insert(HeaderValue::from_static("application/json"));
         let sent = self.client.send_for_status(request, timeout, POST_EXCERPT_BYTES).await;
         match sent {
             Ok((status, excerpt)) => Ok(PostReply { status, excerpt }),

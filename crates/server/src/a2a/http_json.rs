@@ -14,14 +14,17 @@ use axum::{
 use futures::StreamExt as _;
 use jurat_core::{account::caller::Caller, code::ProblemCode};
 use jurat_engine::{Engine, RequestMemory};
-use jurat_wire::api::a2a::{MEDIA_TYPE, error::A2aError};
+use jurat_wire::{
+    api::a2a::{MEDIA_TYPE, error::A2aError},
+    problem::Problem,
+};
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use super::{AgentCaller, Answer, Method, VERSION, check_version};
 use crate::request::{
     base_url,
-    decode::{Json, MaybeJson, PathText},
+    decode::{Json, MaybeJson, PathPair, PathText},
     encode, negotiate,
 };
 
@@ -70,6 +73,7 @@ pub(crate) async fn list(asked: Asked) -> Response {
 pub(crate) async fn get(asked: Asked, PathText(id): PathText) -> Response {
     let (method, id) = match id.strip_suffix(SUBSCRIBE) {
         Some(id) => (Method::SubscribeToTask, id),
+        None if id.ends_with(CANCEL) => return wrong_method(&id),
         None => (Method::GetTask, id.as_str()),
     };
     let mut params = asked.query();
@@ -86,23 +90,60 @@ pub(crate) async fn act(
     let found = [(CANCEL, Method::CancelTask), (SUBSCRIBE, Method::SubscribeToTask)]
         .into_iter()
         .find_map(|(suffix, method)| Some((text.strip_suffix(suffix)?, method)));
-    let Some((id, method)) = found else {
-        let detail = "this path does not support that method; add `:cancel` or `:subscribe`";
-        let problem = jurat_wire::problem::Problem::new(ProblemCode::MethodNotAllowed, detail);
-        return encode::problem(&problem);
-    };
+    let Some((id, method)) = found else { return wrong_method(&text) };
     let mut params = if body.is_object() { body } else { json!({}) };
     params["id"] = json!(id);
     asked.answer(method, &params).await
 }
 
-/// Reads the body all the same: the connection of an unread one is closed.
-pub(crate) async fn push_config(asked: Asked, MaybeJson(_body): MaybeJson) -> Response {
-    asked.answer(Method::PushConfig, &json!({})).await
+pub(crate) async fn push_create(
+    asked: Asked,
+    PathText(task): PathText,
+    Json(mut body): Json,
+) -> Response {
+    // The path names the task, whatever the body says.
+    if let Some(members) = body.as_object_mut() {
+        members.insert("taskId".to_owned(), json!(task));
+    }
+    asked.answer(Method::CreatePushConfig, &body).await
+}
+
+pub(crate) async fn push_list(asked: Asked, PathText(task): PathText) -> Response {
+    asked.answer(Method::ListPushConfigs, &json!({ "taskId": task })).await
+}
+
+pub(crate) async fn push_get(asked: Asked, PathPair(task, id): PathPair) -> Response {
+    asked.answer(Method::GetPushConfig, &json!({ "taskId": task, "id": id })).await
+}
+
+pub(crate) async fn push_delete(asked: Asked, PathPair(task, id): PathPair) -> Response {
+    asked.answer(Method::DeletePushConfig, &json!({ "taskId": task, "id": id })).await
 }
 
 pub(crate) async fn extended_card(asked: Asked) -> Response {
     asked.answer(Method::GetExtendedAgentCard, &json!({})).await
+}
+
+/// The methods of a path that shares its route with others.
+pub(crate) fn allowed(path: &str) -> Option<&'static str> {
+    let last = path.strip_prefix("/a2a/v1/tasks/").filter(|last| !last.contains('/'))?;
+    Some(if last.ends_with(CANCEL) {
+        "POST"
+    } else if last.ends_with(SUBSCRIBE) {
+        "GET,HEAD,POST"
+    } else {
+        "GET,HEAD"
+    })
+}
+
+/// The reply for a method that the last segment of a path does not have.
+fn wrong_method(last: &str) -> Response {
+    let detail = "this path does not support that method; cancel a task with `POST` at `:cancel`, and follow it at `:subscribe`";
+    let mut response = encode::problem(&Problem::new(ProblemCode::MethodNotAllowed, detail));
+    if let Some(methods) = allowed(&format!("/a2a/v1/tasks/{last}")) {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    }
+    response
 }
 
 impl Asked {

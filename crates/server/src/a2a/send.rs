@@ -13,12 +13,12 @@ use jurat_wire::api::{
 };
 use serde_json::{Value, json};
 
-use super::{AgentCaller, context, task};
+use super::{AgentCaller, context, push, task};
 use crate::{mcp::render, request::encode, resources::verifier_run_request};
 
 /// The task when it has ended, or immediately if the caller does not want to wait.
 pub(super) async fn whole(call: &AgentCaller, sent: SendRequest) -> Result<Value, A2aError> {
-    let begun = begin(call, &sent).await?;
+    let begun = begin_and_push(call, &sent).await?;
     let round = if sent.return_immediately { begun.round } else { ended(begun).await? };
     Ok(json!(A2aSendReply { task: shown(&round, &sent) }))
 }
@@ -28,7 +28,7 @@ pub(super) async fn streamed(
     call: &AgentCaller,
     sent: SendRequest,
 ) -> Result<impl Stream<Item = Result<Value, A2aError>> + use<>, A2aError> {
-    let begun = begin(call, &sent).await?;
+    let begun = begin_and_push(call, &sent).await?;
     let first = shown(&begun.round, &sent);
     // A request that waits for an earlier round is kept, because it may be run again.
     let memory = call.memory.clone().filter(|_| begun.is_repeated);
@@ -57,6 +57,21 @@ fn shown(round: &Round, sent: &SendRequest) -> A2aTask {
 
 async fn ended(begun: RoundHandle) -> Result<Round, A2aError> {
     begun.wait().await.map_err(|error| encode::engine_problem(&error).into())
+}
+
+/// Begins the task of a message, and notes where to tell its end. The address is checked before
+/// anything is begun.
+async fn begin_and_push(call: &AgentCaller, sent: &SendRequest) -> Result<RoundHandle, A2aError> {
+    if let Some(push) = &sent.push {
+        push::check(call, push)?;
+    }
+    let begun = begin(call, sent).await?;
+    if let Some(push) = &sent.push {
+        let context_id = shown(&begun.round, sent).context_id;
+        let new = push.clone().within(context_id);
+        push::add_once(call, &begun.round.open.id, new, begun.is_repeated).await?;
+    }
+    Ok(begun)
 }
 
 /// Begins the task of a message, or finds the task that the same message began before.

@@ -5,10 +5,11 @@ use jurat_wire::api::a2a::{
     MEDIA_TYPE,
     card::AgentCard,
     message::A2aSendRequest,
+    push::{A2aPushConfig, A2aPushConfigList, A2aPushRemoved, A2aPushRequest},
     rpc::{A2aRpcRequest, A2aRpcResponse},
     task::{A2aSendReply, A2aTask, A2aTaskPage, TaskState},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     a2a::{self, http_json},
@@ -31,20 +32,15 @@ pub(super) fn operations() -> Vec<Operation> {
         cancel_operation(),
         subscribe_operation(),
         extended_card_operation(),
-        no_push(Operation::get(PUSH_CONFIGS, "a2a_push_list", http_json::push_config)),
-        no_push(Operation::post(PUSH_CONFIGS, "a2a_push_create", http_json::push_config)),
-        no_push(Operation::get(PUSH_CONFIG, "a2a_push_get", http_json::push_config)),
-        no_push(Operation::delete(PUSH_CONFIG, "a2a_push_delete", http_json::push_config)),
+        push_create_operation(),
+        push_list_operation(),
+        push_get_operation(),
+        push_delete_operation(),
     ]
 }
 
 const PUSH_CONFIGS: &str = "/a2a/v1/tasks/{id}/pushNotificationConfigs";
 const PUSH_CONFIG: &str = "/a2a/v1/tasks/{id}/pushNotificationConfigs/{config}";
-
-/// An operation that only says that there are no push notifications.
-fn no_push(operation: Operation) -> Operation {
-    operation.fails_as(ErrorForm::A2aHttp).undocumented()
-}
 
 const TASK: PathParameter =
     PathParameter::new("id", "The id of a task.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS");
@@ -69,6 +65,7 @@ fn card_operation() -> Operation {
     let text = "The card of this server: its addresses, its skills, and how to send a key. It is signed with the key of the node.";
     Operation::get("/.well-known/agent-card.json", "agent_card", a2a::public_card)
         .also_at("/.well-known/agent.json", "agent_card_old")
+        .also_at("/api/v1/a2a/agent.json", "peer_agent_card")
         .for_anyone()
         .tag(AGENTS)
         .summary("Show the agent card")
@@ -81,7 +78,7 @@ fn card_operation() -> Operation {
 }
 
 fn rpc_operation() -> Operation {
-    let text = "The Agent2Agent protocol 1.0 over JSON-RPC: SendMessage, SendStreamingMessage, GetTask, ListTasks, CancelTask, SubscribeToTask, GetExtendedAgentCard, and the methods of push notifications, which are not supported. A method needs the same scope as its operation. An error of a method has the status 200.";
+    let text = "The Agent2Agent protocol 1.0 over JSON-RPC: SendMessage, SendStreamingMessage, GetTask, ListTasks, CancelTask, SubscribeToTask, GetExtendedAgentCard, and CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig, ListTaskPushNotificationConfigs, DeleteTaskPushNotificationConfig. A method needs the same scope as its operation. An error of a method has the status 200.";
     let call =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": { "pageSize": 10 } });
     let reply = json!({
@@ -198,6 +195,79 @@ fn extended_card_operation() -> Operation {
     .text(text)
     .answers::<AgentCard>(200, "The card.", example(include_str!("a2a/card.json")))
     .or_typed(MEDIA_TYPE)
+}
+
+const PUSH: PathParameter = PathParameter::new("config", "The id of a configuration.", "mine");
+
+fn push_create_operation() -> Operation {
+    let text = "Has an address told when the task has ended, or now if it has: a `statusUpdate` with the last status, retried for about three days. The token and the credentials accompany it, and no reply shows them. A configuration with the same id is replaced. A task has at most 10, and they go a week after they were added.";
+    let request = json!({
+        "id": "mine", "url": "https://example.com/a2a-news", "token": "chosen-by-the-receiver",
+    });
+    of_protocol(
+        Operation::post(PUSH_CONFIGS, "a2a_push_create", http_json::push_create),
+        ErrorForm::A2aHttp,
+    )
+    .summary("Add a push notification to a task")
+    .text(text)
+    .in_path([TASK])
+    .scope(Scope::RoundsCreate)
+    .scope(Scope::RoundsRead)
+    .takes::<A2aPushRequest>([("plain", request)])
+    .answers::<A2aPushConfig>(200, "The configuration.", push_config())
+    .or_typed(MEDIA_TYPE)
+    .refuses([ProblemCode::NotFound, ProblemCode::InvalidJson, ProblemCode::Conflict])
+}
+
+fn push_list_operation() -> Operation {
+    let list = json!({ "configs": [push_config()], "nextPageToken": "" });
+    of_protocol(
+        Operation::get(PUSH_CONFIGS, "a2a_push_list", http_json::push_list),
+        ErrorForm::A2aHttp,
+    )
+    .summary("List the push notifications of a task")
+    .text("The configurations of a task, in order of creation.")
+    .in_path([TASK])
+    .scope(Scope::RoundsRead)
+    .answers::<A2aPushConfigList>(200, "The configurations.", list)
+    .or_typed(MEDIA_TYPE)
+    .refuses([ProblemCode::NotFound])
+}
+
+fn push_get_operation() -> Operation {
+    of_protocol(
+        Operation::get(PUSH_CONFIG, "a2a_push_get", http_json::push_get),
+        ErrorForm::A2aHttp,
+    )
+    .summary("Show a push notification of a task")
+    .text("One configuration of a task.")
+    .in_path([TASK, PUSH])
+    .scope(Scope::RoundsRead)
+    .answers::<A2aPushConfig>(200, "The configuration.", push_config())
+    .or_typed(MEDIA_TYPE)
+    .refuses([ProblemCode::NotFound])
+}
+
+fn push_delete_operation() -> Operation {
+    of_protocol(
+        Operation::delete(PUSH_CONFIG, "a2a_push_delete", http_json::push_delete),
+        ErrorForm::A2aHttp,
+    )
+    .summary("Remove a push notification of a task")
+    .text("Removes a configuration, with what still waits to be sent. Removing it again changes nothing.")
+    .in_path([TASK, PUSH])
+    .scope(Scope::RoundsCreate)
+    .scope(Scope::RoundsRead)
+    .answers::<A2aPushRemoved>(200, "It is removed.", json!({}))
+    .or_typed(MEDIA_TYPE)
+    .refuses([ProblemCode::NotFound])
+}
+
+fn push_config() -> Value {
+    json!({
+        "id": "mine", "taskId": "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS",
+        "url": "https://example.com/a2a-news",
+    })
 }
 
 /// What every operation of the protocol has.

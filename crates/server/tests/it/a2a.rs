@@ -4,6 +4,7 @@ mod card;
 mod contexts;
 mod lists;
 mod messages;
+mod push;
 mod refusals;
 mod streams;
 
@@ -59,6 +60,8 @@ fn address(method: &str, params: &Value) -> (&'static str, String, String) {
         if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
     };
     let tasks = "/a2a/v1/tasks";
+    let task = params["taskId"].as_str().unwrap_or_default();
+    let configs = format!("{tasks}/{task}/pushNotificationConfigs");
     match method {
         "SendMessage" => ("POST", "/a2a/v1/message:send".to_owned(), params.to_string()),
         "SendStreamingMessage" => ("POST", "/a2a/v1/message:stream".to_owned(), params.to_string()),
@@ -67,18 +70,10 @@ fn address(method: &str, params: &Value) -> (&'static str, String, String) {
         "CancelTask" => ("POST", format!("{tasks}/{id}:cancel"), String::new()),
         "SubscribeToTask" => ("POST", format!("{tasks}/{id}:subscribe"), String::new()),
         "GetExtendedAgentCard" => ("GET", "/a2a/v1/extendedAgentCard".to_owned(), String::new()),
-        "CreateTaskPushNotificationConfig" => {
-            ("POST", format!("{tasks}/{id}/pushNotificationConfigs"), params.to_string())
-        }
-        "ListTaskPushNotificationConfigs" => {
-            ("GET", format!("{tasks}/{id}/pushNotificationConfigs"), String::new())
-        }
-        "GetTaskPushNotificationConfig" => {
-            ("GET", format!("{tasks}/{id}/pushNotificationConfigs/c1"), String::new())
-        }
-        "DeleteTaskPushNotificationConfig" => {
-            ("DELETE", format!("{tasks}/{id}/pushNotificationConfigs/c1"), String::new())
-        }
+        "CreateTaskPushNotificationConfig" => ("POST", configs, params.to_string()),
+        "ListTaskPushNotificationConfigs" => ("GET", configs, String::new()),
+        "GetTaskPushNotificationConfig" => ("GET", format!("{configs}/{id}"), String::new()),
+        "DeleteTaskPushNotificationConfig" => ("DELETE", format!("{configs}/{id}"), String::new()),
         other => panic!("{other} has no address"),
     }
 }

@@ -25,10 +25,11 @@ pub(crate) fn code_of(reply: &TestReply) -> String {
 }
 
 /// The routes that everybody may call.
-const OPEN: [&str; 21] = [
+const OPEN: [&str; 22] = [
     "/",
     "/.well-known/agent-card.json",
     "/.well-known/agent.json",
+    "/api/v1/a2a/agent.json",
     "/.well-known/agent-registration.json",
     "/.well-known/goodeye-client-config",
     "/.well-known/oauth-protected-resource",

@@ -80,12 +80,8 @@ pub(super) struct VerifierRunEndRow {
 
 impl VerifierRunEndRow {
     pub(super) fn new(id: &str, end: VerifierRunEnd) -> Self {
-        let (verdict, error) = match end.verdict {
-            Ok(true) => (VerifierRunVerdict::Passed, None),
-            Ok(false) => (VerifierRunVerdict::Failed, None),
-            Err(error) => (VerifierRunVerdict::Error, Some(error)),
-        };
-        let (error_code, error_message) = error.unzip();
+        let verdict = end.word();
+        let (error_code, error_message) = end.verdict.err().unzip();
         Self {
             id: id.to_owned(),
             verdict: verdict.as_str(),

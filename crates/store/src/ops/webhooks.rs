@@ -3,6 +3,7 @@
 pub(crate) mod announce;
 mod change;
 mod deliver;
+mod push;
 mod rows;
 
 use const_format::concatcp;
@@ -42,6 +43,8 @@ operations! {
         fn next_due() -> Option<Timestamp> = deliver::next;
         /// The first account after this text that has deliveries.
         fn account_after(after: &str) -> Option<AccountId> = account_after;
+        /// The push notifications about a subject, in order of creation.
+        fn pushes(account: &AccountId, subject: &str) -> Vec<Webhook> = push::list;
         /// Webhooks of all accounts that were disabled by failures, the latest first.
         fn disabled(limit: &u32) -> Vec<Webhook> = disabled;
     }
@@ -54,6 +57,8 @@ operations! {
     }
     writes {
         fn add(added: &WebhookAdd) -> Webhook, or TooManyWebhooks = change::add;
+        /// Adds a push notification, or replaces the one of the same name.
+        fn add_push(added: &PushAdd) -> Webhook, or TooManyPushes = push::add;
         fn change(changed: &WebhookUpdate) -> Webhook, or NotFound = change::change;
         /// Replaces the secret; the previous one signs, too, until a time.
         fn rotate(rotated: &WebhookRotation) -> Webhook, or NotFound = change::rotate;
@@ -81,6 +86,22 @@ pub struct WebhookAdd {
 /// The account has as many webhooks as it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyWebhooks;
+
+/// A push notification to add, with what accompanies it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushAdd {
+    pub webhook: Webhook,
+    pub secret: WebhookSecret,
+    /// Notifications that were added before this time are removed.
+    pub stale_before: Timestamp,
+}
+
+/// Why a push notification was not added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TooManyPushes {
+    OfSubject,
+    OfAccount,
+}
 
 /// A webhook of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,6 +212,8 @@ pub struct WebhookPruning {
     pub account: AccountId,
     /// Removes deliveries that were added before this time.
     pub before: Timestamp,
+    /// Removes push notifications that were added before this time and have nothing to send.
+    pub stale_pushes_before: Timestamp,
     pub limit: u32,
 }
 

@@ -400,6 +400,7 @@ macro_rules! conformance {
             waiting_deliveries_are_limited_and_the_rest_is_recorded,
             webhooks_are_limited_listed_and_removed_with_their_deliveries,
             old_deliveries_are_pruned_and_waiting_ones_stay,
+            push_notifications_are_few_and_go_when_they_are_stale,
         );
         $crate::conformance::stories!(
             $start,

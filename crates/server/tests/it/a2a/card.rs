@@ -55,13 +55,15 @@ async fn the_card_is_public_signed_and_cacheable_at_both_addresses() {
     assert_eq!(skills, ["delegate", "validate", "factcheck", "run-verifier"]);
     assert_eq!(
         card["capabilities"],
-        json!({ "streaming": true, "pushNotifications": false, "extendedAgentCard": true })
+        json!({ "streaming": true, "pushNotifications": true, "extendedAgentCard": true })
     );
     assert_eq!(reply.headers["cache-control"], "public, max-age=300");
     assert!(reply.headers["last-modified"].to_str().unwrap().ends_with(" GMT"));
     let tag = reply.headers["etag"].to_str().unwrap();
     let known = [("host", "agents.example:5872"), ("if-none-match", tag)];
-    for path in ["/.well-known/agent-card.json", "/.well-known/agent.json"] {
+    for path in
+        ["/.well-known/agent-card.json", "/.well-known/agent.json", "/api/v1/a2a/agent.json"]
+    {
         let same = app.anonymous().send("GET", path, Body::empty(), &host).await;
         assert_eq!(same.json(), card);
         let unchanged = app.anonymous().send("GET", path, Body::empty(), &known).await;

@@ -6,7 +6,7 @@ use jurat_core::account::caller::Scope;
 use jurat_testkit::{app::TestApp, fake_executor::says_valid};
 use serde_json::{Value, json};
 
-use super::{BINDINGS, Binding, call, data, message, read};
+use super::{BINDINGS, Binding, VERSION, call, data, message, read};
 
 async fn post(app: &TestApp, path: &str, body: &str, headers: &[(&str, &str)]) -> Value {
     let reply = app.admin().send("POST", path, Body::from(body.to_owned()), headers).await;
@@ -167,26 +167,6 @@ async fn keys_and_scopes_are_those_of_the_api() {
 }
 
 #[tokio::test]
-async fn push_notifications_are_said_to_be_missing() {
-    let app = TestApp::new().await;
-    for binding in BINDINGS {
-        for method in [
-            "CreateTaskPushNotificationConfig",
-            "GetTaskPushNotificationConfig",
-            "ListTaskPushNotificationConfigs",
-            "DeleteTaskPushNotificationConfig",
-        ] {
-            let params = json!({ "id": "rnd_x", "taskId": "rnd_x", "url": "https://example.com" });
-            let refusal = call(&app.admin(), binding, method, &params).await.unwrap_err();
-            assert_eq!(refusal.reason, "PUSH_NOTIFICATION_NOT_SUPPORTED", "{method}");
-            assert_eq!(refusal.number, if binding == Binding::Http { 400 } else { -32_003 });
-        }
-    }
-    let reply = app.anonymous().get("/a2a/v1/tasks/rnd_x/pushNotificationConfigs").await;
-    assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
-}
-
-#[tokio::test]
 async fn an_unknown_address_of_the_protocol_has_its_form_of_errors() {
     let app = TestApp::new().await;
     let reply = app.admin().get("/a2a/v1/nothing").await;
@@ -195,4 +175,17 @@ async fn an_unknown_address_of_the_protocol_has_its_form_of_errors() {
     let reply = app.admin().send("PUT", "/a2a/v1/tasks/rnd_x", Body::empty(), &[]).await;
     assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(read(Binding::Http, &reply).unwrap_err().code, "method_not_allowed");
+    // `{id}`, `{id}:cancel` and `{id}:subscribe` share a route, but not their methods.
+    for (method, path, allowed) in [
+        ("PUT", "rnd_x", "GET,HEAD"),
+        ("POST", "rnd_x", "GET,HEAD"),
+        ("GET", "rnd_x:cancel", "POST"),
+        ("DELETE", "rnd_x:cancel", "POST"),
+        ("DELETE", "rnd_x:subscribe", "GET,HEAD,POST"),
+    ] {
+        let path = format!("/a2a/v1/tasks/{path}");
+        let reply = app.admin().send(method, &path, Body::empty(), &[VERSION]).await;
+        assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+        assert_eq!(reply.headers["allow"], allowed, "{method} {path}");
+    }
 }

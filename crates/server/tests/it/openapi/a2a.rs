@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Story, app_of};
 
+const PUSHES: &str = "/a2a/v1/tasks/{id}/pushNotificationConfigs";
 const VERSION: &[(&str, &str)] = &[("a2a-version", "1.0")];
 
 /// A message, its task, and a task that is cancelled.
@@ -14,8 +15,12 @@ pub(super) async fn a2a() -> BTreeSet<String> {
     let (app, _fakes) = app_of([says_valid(), says_valid(), says_valid()]).await;
     let mut story = Story::new(app);
     story.headers = VERSION;
-    let cards =
-        ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/v1/extendedAgentCard"];
+    let cards = [
+        "/.well-known/agent-card.json",
+        "/.well-known/agent.json",
+        "/api/v1/a2a/agent.json",
+        "/a2a/v1/extendedAgentCard",
+    ];
     for path in cards {
         story.play("GET", path, path, &Value::Null).await;
     }
@@ -27,6 +32,14 @@ pub(super) async fn a2a() -> BTreeSet<String> {
     story.play("GET", "/a2a/v1/tasks", "/a2a/v1/tasks", &Value::Null).await;
     let at = format!("/a2a/v1/tasks/{}", sent["task"]["id"].as_str().unwrap());
     story.play("GET", "/a2a/v1/tasks/{id}", &at, &Value::Null).await;
+    let (configs, config) = (PUSHES, format!("{PUSHES}/{{config}}"));
+    let at = format!("{at}/pushNotificationConfigs");
+    let request = story.request("POST", configs);
+    story.play("POST", configs, &at, &request).await;
+    story.play("GET", configs, &at, &Value::Null).await;
+    for method in ["GET", "DELETE"] {
+        story.play(method, &config, &format!("{at}/mine"), &Value::Null).await;
+    }
     let mut played = story.played;
 
     let (app, _fakes) = app_of([hangs(), hangs(), hangs()]).await;

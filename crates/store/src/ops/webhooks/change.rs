@@ -4,7 +4,9 @@ use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
     time::Timestamp,
-    webhook::{MOST_PENDING, Webhook, WebhookDelivery, WebhookDeliveryState, WebhookState},
+    webhook::{
+        MOST_PENDING, Webhook, WebhookDelivery, WebhookDeliveryState, WebhookSecret, WebhookState,
+    },
 };
 
 use super::{
@@ -73,12 +75,20 @@ pub(super) async fn add(
     let WebhookAdd { webhook, secret, most } = added;
     let account = &webhook.account;
     tx.lock(&format!("webhooks {account}")).await?;
-    let count = times(tx, COUNT, args![account]).await?;
-    if webhook.subject.is_none() && *most <= count {
+    if *most <= times(tx, COUNT, args![account]).await? {
         return Ok(Err(TooManyWebhooks));
     }
+    insert(tx, webhook, secret).await?;
+    Ok(Ok(webhook.clone()))
+}
+
+pub(super) async fn insert(
+    tx: &mut Tx<'_>,
+    webhook: &Webhook,
+    secret: &WebhookSecret,
+) -> Result<()> {
     let args = args![
-        account,
+        &webhook.account,
         &webhook.id,
         &webhook.url,
         webhook.description.as_deref(),
@@ -88,11 +98,11 @@ pub(super) async fn add(
         secret.reveal(),
         webhook.created_at
     ];
-    tx.run(ADD, args).await?;
-    Ok(Ok(webhook.clone()))
+    tx.run(ADD, args).await.map(drop)
 }
 
-async fn times(
+/// A count that a statement names `times`.
+pub(super) async fn times(
     tx: &mut Tx<'_>,
     text: &'static str,
     args: Vec<crate::db::tx::SqlArg>,
@@ -181,7 +191,8 @@ pub(super) async fn send(
         return Ok(Err(refused));
     }
     let name = event.id.replace("evt_", "dlv_");
-    let delivery_id = format!("{name}_{}", id.strip_prefix("whk_").unwrap_or(id));
+    let of = id.split_once('_').map_or(&**id, |(_, of)| of);
+    let delivery_id = format!("{name}_{of}");
     let args = args![
         account,
         &delivery_id,

@@ -108,6 +108,7 @@ pub(super) async fn note(
 }
 
 pub(super) async fn prune(tx: &mut Tx<'_>, pruning: &WebhookPruning) -> Result<u64> {
+    super::push::remove_stale(tx, &pruning.account, pruning.stale_pushes_before).await?;
     let args = args![&pruning.account, pruning.before, pruning.limit];
     tx.run(tx.own(PRUNE), args).await
 }

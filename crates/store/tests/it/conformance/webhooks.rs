@@ -6,14 +6,16 @@ use jurat_core::{
     id::AccountId,
     round::RoundEnding,
     webhook::{
-        Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryFilter, WebhookDeliveryState,
-        WebhookEvent, WebhookEventType, WebhookEvents, WebhookScheme, WebhookSecret, WebhookState,
+        MOST_PER_TASK, Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryFilter,
+        WebhookDeliveryState, WebhookEvent, WebhookEventType, WebhookEvents, WebhookScheme,
+        WebhookSecret, WebhookState,
     },
 };
 use jurat_store::{
-    Behalf, NotFound, NotLeaseHolder, Store, TakenWebhookDelivery, TooManyWebhooks, WebhookAdd,
-    WebhookEffect, WebhookKey, WebhookNoted, WebhookOutcome, WebhookPruning, WebhookReplay,
-    WebhookSend, WebhookSendRefusal, WebhookTake, WebhookUpdate, WriteOutcome,
+    Behalf, NotFound, NotLeaseHolder, PushAdd, Store, TakenWebhookDelivery, TooManyPushes,
+    TooManyWebhooks, WebhookAdd, WebhookEffect, WebhookKey, WebhookNoted, WebhookOutcome,
+    WebhookPruning, WebhookReplay, WebhookSend, WebhookSendRefusal, WebhookTake, WebhookUpdate,
+    WriteOutcome,
 };
 
 use super::workflows::behalf;
@@ -313,9 +315,59 @@ pub(crate) async fn old_deliveries_are_pruned_and_waiting_ones_stay(backend: &Ba
     }
     let done = taken(store, 20, &[]).await.remove(0).delivery;
     noted(store, &outcome(&done, WebhookEffect::Works)).await;
-    let pruning = WebhookPruning { account: alice.clone(), before: at(11), limit: 10 };
+    let pruning = WebhookPruning {
+        account: alice.clone(),
+        before: at(11),
+        stale_pushes_before: at(0),
+        limit: 10,
+    };
     assert_eq!(store.webhooks().prune(&Behalf::Platform, &pruning).await.unwrap(), 1);
     let left = deliveries(store, &alice, "whk_1").await;
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].state, WebhookDeliveryState::Pending);
+}
+
+pub(crate) async fn push_notifications_are_few_and_go_when_they_are_stale(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    let push = |whose: &AccountId, subject: &str, number: u32, added_at: i64| PushAdd {
+        webhook: Webhook {
+            id: format!("psh_{subject}{number}"),
+            subject: Some(subject.to_owned()),
+            created_at: at(added_at),
+            ..webhook(whose, number)
+        },
+        secret: WebhookSecret::new("{}".to_owned()),
+        stale_before: at(5),
+    };
+    let add = async |push: &PushAdd| {
+        let whose = behalf(&push.webhook.account);
+        store.webhooks().add_push(&whose, push, None).await.unwrap()
+    };
+    let names = async |whose: &AccountId, subject: &str| -> Vec<String> {
+        let found = store.webhooks().pushes(&behalf(whose), whose, subject).await.unwrap();
+        found.into_iter().map(|it| it.id).collect()
+    };
+    for number in 0..MOST_PER_TASK {
+        assert!(matches!(add(&push(&alice, "a", number, 1)).await, WriteOutcome::Done(_)));
+    }
+    // A refusal changes nothing, and the limit does not keep one from being replaced.
+    let many = add(&push(&alice, "a", MOST_PER_TASK, 1)).await;
+    assert_eq!(many, WriteOutcome::Refused(TooManyPushes::OfSubject));
+    assert!(matches!(add(&push(&alice, "a", 0, 1)).await, WriteOutcome::Done(_)));
+    assert_eq!(names(&alice, "a").await.len(), 10);
+    assert_eq!(names(&bob, "a").await, Vec::<String>::new());
+
+    // One waits to be delivered, and stays; the others are stale.
+    sent(store, &alice, "psh_a3", 1).await;
+    assert!(matches!(add(&push(&alice, "b", 0, 9)).await, WriteOutcome::Done(_)));
+    let pruning = WebhookPruning {
+        account: alice.clone(),
+        before: at(0),
+        stale_pushes_before: at(5),
+        limit: 10,
+    };
+    assert_eq!(store.webhooks().prune(&Behalf::Platform, &pruning).await.unwrap(), 0);
+    assert_eq!(names(&alice, "a").await, ["psh_a3"]);
+    assert_eq!(names(&alice, "b").await, ["psh_b0"]);
 }

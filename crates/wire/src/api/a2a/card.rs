@@ -100,7 +100,7 @@ impl AgentCard {
             supported_interfaces: vec![at("/a2a", "JSONRPC"), at("/a2a/v1", "HTTP+JSON")],
             capabilities: AgentCapabilities {
                 streaming: true,
-                push_notifications: false,
+                push_notifications: true,
                 extended_agent_card: true,
             },
             security_schemes: json!({

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::{
     error::{A2aError, A2aErrorKind},
     members::Members,
+    push::{A2aPushRequest, PushRequest, push_request},
     requests::history_length,
 };
 
@@ -18,6 +19,7 @@ const ORIGIN: &str = "x_a2a";
 /// The longest id of a message, which is the most of ours, too.
 const LONGEST_ID: usize = 200;
 const PREFIXED: &str = "run-verifier:";
+const PUSH: &str = "taskPushNotificationConfig";
 
 /// What an agent can ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct SendRequest {
     pub context_id: Option<String>,
     pub return_immediately: bool,
     pub history_length: Option<u32>,
+    /// Where to tell that the task has ended.
+    pub push: Option<PushRequest>,
 }
 
 /// What the protocol adds to a request; stored in the request of the round.
@@ -167,9 +171,10 @@ pub fn send_request(params: &Value) -> Result<SendRequest, A2aError> {
         Some(given) => Some(Members::of(given, "configuration")?),
     };
     let configuration = configuration.as_ref();
-    if configuration.is_some_and(|it| it.get("taskPushNotificationConfig").is_some()) {
-        return Err(no_push().at("configuration.taskPushNotificationConfig"));
-    }
+    let push = match configuration.and_then(|it| it.get(PUSH)) {
+        None => None,
+        Some(given) => Some(push_request(given, &format!("configuration.{PUSH}"))?),
+    };
     Ok(SendRequest {
         skill,
         body: Value::Object(body),
@@ -179,16 +184,8 @@ pub fn send_request(params: &Value) -> Result<SendRequest, A2aError> {
         context_id,
         return_immediately: configuration.map_or(Ok(false), |it| it.flag("returnImmediately"))?,
         history_length: configuration.map_or(Ok(None), history_length)?,
+        push,
     })
-}
-
-/// The error for everything about push notifications.
-pub fn no_push() -> A2aError {
-    A2aError::new(
-        A2aErrorKind::PushNotificationNotSupported,
-        ProblemCode::NotSupported,
-        "this agent sends no push notifications; use SubscribeToTask or GetTask instead",
-    )
 }
 
 /// The content of a message.
@@ -393,6 +390,7 @@ pub struct A2aSendConfiguration {
     /// The largest number of messages in `history`.
     #[schema(minimum = 0)]
     history_length: Option<i32>,
+    task_push_notification_config: Option<A2aPushRequest>,
 }
 
 #[cfg(test)]
@@ -463,7 +461,10 @@ mod tests {
             "`message.role` must be `ROLE_USER`"
         );
         params["message"]["role"] = json!("ROLE_USER");
-        params["configuration"] = json!({ "taskPushNotificationConfig": { "url": "https://x" } });
-        assert_eq!(send_request(&params).unwrap_err().rpc().code, -32_003);
+        params["configuration"] = json!({ "taskPushNotificationConfig": { "token": "x" } });
+        assert_eq!(
+            send_request(&params).unwrap_err().problem.field.as_deref(),
+            Some("configuration.taskPushNotificationConfig.url")
+        );
     }
 }

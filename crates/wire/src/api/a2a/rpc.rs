@@ -34,7 +34,8 @@ pub struct RpcCall {
 /// Reads a call. The error comes with the id that its response needs.
 pub fn rpc_call(body: Value) -> Result<RpcCall, Box<(Value, A2aError)>> {
     let id = match body.get("id") {
-        Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
+        Some(id @ Value::String(_)) => id.clone(),
+        Some(id @ Value::Number(number)) if number.is_i64() => id.clone(),
         _ => Value::Null,
     };
     let refused = |field: &str, reason: &str| {
@@ -49,7 +50,10 @@ pub fn rpc_call(body: Value) -> Result<RpcCall, Box<(Value, A2aError)>> {
         return Err(refused("jsonrpc", "must be `2.0`"));
     }
     if id.is_null() {
-        return Err(refused("id", "must be a string or a number: every method has a response"));
+        return Err(refused(
+            "id",
+            "must be a string or a whole number: every method has a response",
+        ));
     }
     let Some(Value::String(method)) = members.remove("method") else {
         return Err(refused("method", "must be a string such as `SendMessage`"));
