@@ -22,7 +22,7 @@ use utoipa::{
         Content, ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Required,
         extensions::ExtensionsBuilder,
         path::Parameter,
-        schema::{ObjectBuilder, Schema, Type},
+        schema::{ObjectBuilder, Schema, SchemaType, Type},
     },
 };
 
@@ -125,6 +125,14 @@ impl fmt::Debug for Operation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.method, self.path())
     }
+}
+
+const EVENTS: &str = "text/event-stream";
+
+/// The type of content that is no JSON. Readers of the document apply the schema of a stream to the
+/// whole text or to each event, so it allows both.
+fn raw_type(kind: &str) -> SchemaType {
+    if kind == EVENTS { SchemaType::AnyValue } else { SchemaType::Type(Type::String) }
 }
 
 impl Operation {
@@ -370,10 +378,11 @@ impl Operation {
         text: &'static str,
         kinds: &[&'static str],
     ) -> Self {
-        let content = ContentBuilder::new()
-            .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
-            .build();
-        self.reply(status, text, kinds.iter().map(|kind| (*kind, content.clone())).collect())
+        let content = |kind: &&'static str| {
+            let schema = ObjectBuilder::new().schema_type(raw_type(kind));
+            (*kind, ContentBuilder::new().schema(Some(schema)).build())
+        };
+        self.reply(status, text, kinds.iter().map(content).collect())
     }
 
     fn reply(
@@ -388,7 +397,7 @@ impl Operation {
 
     /// Offers the last reply as text of another media type too.
     pub(crate) fn or_as(mut self, kind: &'static str, text: &str) -> Self {
-        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
+        let schema = ObjectBuilder::new().schema_type(raw_type(kind)).description(Some(text));
         if let Some(reply) = self.replies.last_mut() {
             reply.contents.push((kind, ContentBuilder::new().schema(Some(schema)).build()));
         }
@@ -427,7 +436,8 @@ impl Operation {
         } else {
             "Server-sent events without names; `x-events` has the data schema of a `message` and of an `error`. The last one has the data `[DONE]`, or is an error."
         };
-        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
+        let kind = raw_type(EVENTS);
+        let schema = ObjectBuilder::new().schema_type(kind).description(Some(text));
         let content = ContentBuilder::new()
             .schema(Some(schema))
             .example(Some(Value::String(example.to_owned())))
@@ -436,7 +446,7 @@ impl Operation {
             ))
             .build();
         if let Some(reply) = self.replies.last_mut() {
-            reply.contents.push(("text/event-stream", content));
+            reply.contents.push((EVENTS, content));
         }
         self
     }

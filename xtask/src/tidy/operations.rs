@@ -106,6 +106,7 @@ const EXCEPTIONS: &[NameException] = &[
     alone("a2a_task", PROTOCOL),
     alone("a2a_cancel", PROTOCOL),
     alone("a2a_subscribe", PROTOCOL),
+    alone("a2a_subscribe_by_get", PROTOCOL),
     alone("a2a_extended_card", PROTOCOL),
     alone("a2a", PROTOCOL),
     by("delegate_paid", "purchase", PURCHASE),

@@ -31,6 +31,7 @@ pub(super) fn operations() -> Vec<Operation> {
         get_operation(),
         cancel_operation(),
         subscribe_operation(),
+        subscribe_by_get_operation(),
         extended_card_operation(),
         push_create_operation(),
         push_list_operation(),
@@ -183,6 +184,21 @@ fn subscribe_operation() -> Operation {
     .scope(Scope::RoundsRead)
     .answers_as(200, "The events of the task.", &["text/event-stream"])
     .refuses([ProblemCode::NotFound, ProblemCode::InvalidJson])
+}
+
+/// The definition of the protocol binds this method to `GET`, and its text to `POST`.
+fn subscribe_by_get_operation() -> Operation {
+    of_protocol(
+        Operation::get("/a2a/v1/tasks/{id}:subscribe", "a2a_subscribe_by_get", http_json::get),
+        ErrorForm::A2aHttp,
+    )
+    .mounted_at(&[])
+    .summary("Follow a task")
+    .text("Like `POST` at the same path.")
+    .in_path([TASK])
+    .scope(Scope::RoundsRead)
+    .answers_as(200, "The events of the task.", &["text/event-stream"])
+    .refuses([ProblemCode::NotFound])
 }
 
 fn extended_card_operation() -> Operation {
