@@ -207,6 +207,13 @@ impl TestApp {
         Self::assembled(store, EngineLimits::default(), settings).await
     }
 
+    /// Selling rounds, with consensus profiles of an operator, on an embedded store in memory.
+    pub async fn selling_with(payments: PaymentSettings, profiles: ConsensusProfiles) -> Self {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        let settings = AppSettings { payments: Some(payments), profiles, ..AppSettings::default() };
+        Self::assembled(store, EngineLimits::default(), settings).await
+    }
+
     async fn assembled(store: Arc<Store>, limits: EngineLimits, settings: AppSettings) -> Self {
         let AppSettings { judges, profiles, webhooks, payments, points } = settings;
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());

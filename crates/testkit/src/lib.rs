@@ -18,4 +18,5 @@ pub mod json_table;
 pub mod mail;
 pub mod postgres;
 pub mod stalling_proxy;
+pub mod surface_table;
 pub mod unreliable_store;

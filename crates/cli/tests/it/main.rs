@@ -26,6 +26,7 @@ mod redact;
 mod samples;
 mod scripted;
 mod settings;
+mod surfaces;
 mod tasks;
 mod telemetry;
 mod templates;

@@ -22,6 +22,7 @@ mod postgres;
 mod signature;
 mod storage;
 mod stream;
+mod surfaces;
 mod tenants;
 mod v1;
 mod verify;
