@@ -130,7 +130,7 @@ impl fmt::Debug for Operation {
 const EVENTS: &str = "text/event-stream";
 
 /// The type of content that is no JSON. Readers of the document apply the schema of a stream to the
-/// whole text or to each event, so it allows both.
+/// whole text or to each event; where events have no described types, it allows both.
 fn raw_type(kind: &str) -> SchemaType {
     if kind == EVENTS { SchemaType::AnyValue } else { SchemaType::Type(Type::String) }
 }
@@ -436,8 +436,7 @@ impl Operation {
         } else {
             "Server-sent events without names; `x-events` has the data schema of a `message` and of an `error`. The last one has the data `[DONE]`, or is an error."
         };
-        let kind = raw_type(EVENTS);
-        let schema = ObjectBuilder::new().schema_type(kind).description(Some(text));
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
         let content = ContentBuilder::new()
             .schema(Some(schema))
             .example(Some(Value::String(example.to_owned())))

@@ -75,6 +75,9 @@ use utoipa::ToSchema;
 const DOCUMENT: &str = include_str!("../../../../docs/reference/openapi.json");
 /// Replies that another standard defines, or that a client reads without a type.
 const UNTYPED: [&str; 9] = [
+    "A2aPushConfig",
+    "A2aPushConfigList",
+    "A2aPushRemoved",
     "A2aRpcResponse",
     "A2aSendReply",
     "A2aTask",
