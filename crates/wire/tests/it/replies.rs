@@ -74,7 +74,7 @@ use utoipa::ToSchema;
 
 const DOCUMENT: &str = include_str!("../../../../docs/reference/openapi.json");
 /// Replies that another standard defines, or that a client reads without a type.
-const UNTYPED: [&str; 9] = [
+const UNTYPED: [&str; 12] = [
     "A2aPushConfig",
     "A2aPushConfigList",
     "A2aPushRemoved",
