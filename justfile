@@ -162,6 +162,10 @@ bench-round *args:
 bench-overload *args:
     cargo run --release --package jurat-bench-overload -- {{ args }}
 
+# What MCP, A2A and the OpenAI shape cost beside REST, for the same round.
+bench-surfaces *args:
+    cargo run --release --package jurat-bench-surfaces -- {{ args }}
+
 # What a verification costs.
 bench-verify *args:
     cargo run --release --package jurat-bench-verify -- {{ args }}

@@ -40,6 +40,10 @@ pub enum RequestVariation {
     Body {
         at: Vec<usize>,
     },
+    /// A number of [`DIGITS`] digits as the value of this header.
+    Header {
+        name: HeaderName,
+    },
     /// A number of six digits below this one, appended to the path.
     Path {
         below: u64,
@@ -250,13 +254,16 @@ impl LoadConnection {
         match &self.vary {
             RequestVariation::Nothing => {}
             RequestVariation::Body { at } => {
-                let digits = format!("{:01$}", NUMBER.fetch_add(1, Ordering::Relaxed), DIGITS);
+                let digits = next_digits();
                 let mut text = body.to_vec();
                 for at in at {
                     let place = text.get_mut(*at..at + DIGITS).context("the body is too short")?;
                     place.copy_from_slice(digits.as_bytes());
                 }
                 body = Bytes::from(text);
+            }
+            RequestVariation::Header { name } => {
+                parts.headers.insert(name, HeaderValue::from_str(&next_digits())?);
             }
             RequestVariation::Path { below } => {
                 let number = NUMBER.fetch_add(1, Ordering::Relaxed).wrapping_mul(STRIDE) % below;
@@ -273,6 +280,11 @@ impl LoadConnection {
         }
         Ok(body)
     }
+}
+
+/// A number that no other request has.
+fn next_digits() -> String {
+    format!("{:01$}", NUMBER.fetch_add(1, Ordering::Relaxed), DIGITS)
 }
 
 /// The smallest value that at least this share of the sorted values does not exceed, in

@@ -88,7 +88,7 @@ pub async fn node(store: Arc<Store>, front: FrontKind) -> Result<(Engine, ApiKey
         },
         judges: JudgesConfig::default(),
         accounts: jurat_engine::AccountSettings::default(),
-        profiles: jurat_engine::ConsensusProfiles::default(),
+        profiles: jurat_wire::api::openai::profile::built_in(),
         webhooks: jurat_engine::WebhookSettings::default(),
         payments: None,
         failpoints: jurat_engine::Failpoints::default(),

@@ -59,10 +59,25 @@ pub struct PaymentTimeouts {
     pub rpc: Duration,
 }
 
+impl PaymentTimeouts {
+    /// A verification and a question to the chain are quick, however long a settlement may take.
+    #[must_use]
+    pub fn of_settlement(settle: Duration) -> Self {
+        let quick = settle.min(Duration::from_secs(10));
+        Self { verify: quick, settle, rpc: quick }
+    }
+
+    /// How long after the beginning of an attempt another process may repeat it: longer than all
+    /// its calls.
+    fn lease_ms(self) -> u64 {
+        let calls = self.settle + self.rpc * chain::MOST_QUESTIONS;
+        u64::try_from((calls + Duration::from_secs(5)).as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 impl Default for PaymentTimeouts {
     fn default() -> Self {
-        let seconds = Duration::from_secs;
-        Self { verify: seconds(10), settle: seconds(45), rpc: seconds(10) }
+        Self::of_settlement(Duration::from_secs(45))
     }
 }
 

@@ -1,12 +1,14 @@
 //! The settings for requests that are paid one by one.
 
+use std::time::Duration;
+
 use jurat_engine::{PayerLimits, PaymentSettings, PaymentTimeouts};
 use jurat_wire::x402::required::IdentifierRule;
 
 use crate::settings::{
     Settings, X402_FACILITATOR_URL, X402_NETWORK, X402_PAY_TO, X402_PRICE_PER_REPLICA,
     X402_REQUESTS_PER_MINUTE, X402_REQUIRE_PAYMENT_IDENTIFIER, X402_ROUNDS_PER_PAYER, X402_RPC_URL,
-    X402_STORAGE_MIB,
+    X402_STORAGE_MIB, X402_TIMEOUT_MS,
 };
 
 /// How payments are accepted; `None` if no address to pay is set.
@@ -34,7 +36,9 @@ pub(crate) fn payments(settings: &Settings) -> Result<Option<PaymentSettings>, S
                 .unwrap_or(u32::MAX),
             quota_bytes: settings.count(&X402_STORAGE_MIB).saturating_mul(1024 * 1024),
         },
-        timeouts: PaymentTimeouts::default(),
+        timeouts: PaymentTimeouts::of_settlement(Duration::from_millis(
+            settings.count(&X402_TIMEOUT_MS),
+        )),
     }))
 }
 

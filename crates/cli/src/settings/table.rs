@@ -430,6 +430,11 @@ settings! {
         .about("Chain on which payments in USDC are accepted.")
         .default("base").example("base-sepolia");
 
+    X402_TIMEOUT_MS =
+        Setting::new("x402.timeout_ms", "JURAT_X402_TIMEOUT_MS", count(1_000, 300_000))
+        .about("How long the facilitator may take to settle a payment, in milliseconds; if the node dies meanwhile, the settlement is repeated soon after that time.")
+        .default("45000").example("90000");
+
     X402_PRICE_PER_REPLICA = Setting::new(
         "x402.price_per_replica",
         "JURAT_X402_PRICE_PER_REPLICA",

@@ -18,6 +18,9 @@ const MOST_VALUES: usize = 50_000;
 /// How many blocks back the use of an authorization is looked for; nodes limit the range.
 const BLOCKS_BACK: u64 = 5_000;
 
+/// The questions of one look: two receipts, the state, the latest block and the log.
+pub(super) const MOST_QUESTIONS: u32 = 5;
+
 /// `authorizationState(address,bytes32)` of EIP-3009.
 const AUTHORIZATION_STATE: &str = "0xe94a0102";
 /// `AuthorizationUsed(address,bytes32)`.

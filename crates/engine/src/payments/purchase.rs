@@ -22,7 +22,6 @@ use jurat_wire::x402::{
 
 use super::{
     Delivery, PaymentRefused, PaymentSettings, PurchaseOrder, PurchaseOutcome, payer_account,
-    settle::LEASE_MS,
 };
 use crate::{Engine, EngineError, IdempotencyKey, LimitExceeded, RoundWatcher, rounds::walk::seed};
 
@@ -241,7 +240,7 @@ impl Engine {
             round,
             answer,
             lease_token: seed(self.inner.clock.bits()),
-            next_at: now.plus_millis(LEASE_MS),
+            next_at: now.plus_millis(self.payment_settings()?.timeouts.lease_ms()),
             now,
         };
         self.inner.failpoints.pass("payment_settle_before");

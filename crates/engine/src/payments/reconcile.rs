@@ -5,7 +5,6 @@ use std::time::Duration;
 use jurat_core::time::Timestamp;
 use jurat_store::{Behalf, PaymentPruning, PaymentTake};
 
-use super::settle::LEASE_MS;
 use crate::{Engine, EngineError, rounds::walk::seed};
 
 const RECONCILE_EVERY: Duration = Duration::from_secs(2);
@@ -17,12 +16,13 @@ const KEEP_MS: i64 = 7 * 24 * 3_600_000;
 impl Engine {
     /// Takes payments whose settlement is due, and tries each once more. Returns their number.
     pub async fn reconcile_payments(&self) -> Result<usize, EngineError> {
+        let lease_ms = self.payment_settings()?.timeouts.lease_ms();
         let mut count = 0;
         while !self.is_stopping() {
             let now = self.inner.clock.now();
             let take = PaymentTake {
                 lease_token: seed(self.inner.clock.bits()),
-                next_at: now.plus_millis(LEASE_MS),
+                next_at: now.plus_millis(lease_ms),
                 now,
                 limit: TAKEN_AT_ONCE,
             };

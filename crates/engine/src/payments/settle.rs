@@ -11,8 +11,6 @@ use jurat_store::{Behalf, PaymentEnd, PaymentUnsettled};
 
 use crate::{Engine, EngineError};
 
-/// How long after its beginning another process may repeat an attempt; longer than all its calls.
-pub(super) const LEASE_MS: u64 = 90_000;
 /// The shortest and the longest pause before the next attempt.
 const SOONEST_MS: u64 = 5_000;
 const LATEST_MS: u64 = 600_000;

@@ -169,7 +169,12 @@ async fn on_postgresql_a_task_call_is_paid_once_if_a_node_loses_its_database() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_is_settled_once_whatever_the_server_was_doing_when_it_died() {
-    payments::all().await;
+    payments::all(Kind::File).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_a_payment_is_settled_once_whatever_the_server_was_doing_when_it_died() {
+    payments::all(Kind::Postgres).await;
 }
 
 /// A point that nothing reaches would never be tested.

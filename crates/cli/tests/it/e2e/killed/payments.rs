@@ -25,7 +25,9 @@ const DEATHS: [&str; 9] = [
     "payment_take_after",
 ];
 const LOOKS: usize = 300;
-const BODY: &str = r#"{ "claim": "x", "consensus": { "replicas": 1 } }"#;
+/// Other nodes leave a round alone until its time is up, so it is short.
+const BODY: &str =
+    r#"{ "claim": "x", "consensus": { "replicas": 1 }, "execution": { "timeout_ms": 1000 } }"#;
 
 /// A server that sells rounds of one executor.
 struct Shop {
@@ -36,10 +38,10 @@ struct Shop {
 }
 
 impl Shop {
-    async fn new() -> Self {
+    async fn new(kind: Kind) -> Self {
         let executor = FakeExecutor::start(says_valid()).await;
         let executors = vec![("a".to_owned(), executor.url())];
-        let site = Prepared::new(Kind::File, executors).site().await;
+        let site = Prepared::new(kind, executors).site().await;
         let facilitator = FakeFacilitator::start().await;
         Self { site, facilitator, _executor: executor, payment: STANDARD.encode(payment()) }
     }
@@ -48,6 +50,8 @@ impl Shop {
         command.env("JURAT_X402_PAY_TO", PAY_TO);
         command.env("JURAT_X402_NETWORK", "base-sepolia");
         command.env("JURAT_X402_FACILITATOR_URL", self.facilitator.url());
+        // Another process repeats a settlement only after the first one's time is up.
+        command.env("JURAT_X402_TIMEOUT_MS", "1000");
         command.env("JURAT_X402_RPC_URL", self.facilitator.rpc_url());
         serve(command)
     }
@@ -100,7 +104,7 @@ fn payment() -> String {
 
 /// The points that undisturbed sales pass, one of which is settled only later.
 pub(super) async fn counted() -> Vec<String> {
-    let shop = Shop::new().await;
+    let shop = Shop::new(Kind::File).await;
     shop.facilitator.set(FacilitatorMode::FailsBeforeSettling);
     let server = shop.serve(shop.site.mortal(&["serve"], None));
     assert!(shop.buy(&server).await.is_some());
@@ -112,9 +116,9 @@ pub(super) async fn counted() -> Vec<String> {
     points
 }
 
-pub(super) async fn all() {
+pub(super) async fn all(kind: Kind) {
     for point in DEATHS {
-        let shop = Shop::new().await;
+        let shop = Shop::new(kind).await;
         if point == "payment_take_after" {
             shop.facilitator.set(FacilitatorMode::FailsBeforeSettling);
         }
