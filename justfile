@@ -102,7 +102,7 @@ openai-check *args:
     scripts/openai-check --program {{ quote(program) }} {{ args }}
 
 # Runs the recipes of the guide with their frameworks and a scripted model. Asks the program that the
-# tests have built. Needs Python, curl, jq, npm for Claude Code, and a network when it runs first.
+# tests have built. Needs Python 3.11, curl, jq, npm for Claude Code, and a network when it runs first.
 recipes-check *args:
     scripts/recipes-check --program {{ quote(program) }} {{ args }}
 

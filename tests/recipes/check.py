@@ -16,20 +16,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import urllib.error
-import urllib.request
 import xml.etree.ElementTree
 
 import yaml
 
 import model
+from program import PATIENCE, Process, environment, get
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "mcp"))
-
-from program import PATIENCE, Process, environment, get  # noqa: E402
-
-GUIDE = ROOT / "docs" / "guide" / "recipes.md"
+GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "recipes.md"
 URL = "http://127.0.0.1:5872"
 TRUE, FALSE = "12 * 12 = 144", "12 * 12 = 154"
 VERDICTS = {TRUE: "VALID", FALSE: "INVALID"}
@@ -108,7 +104,7 @@ class World:
 
     def used(self, claim, text, is_published):
         """Asserts that the agent named a new round of the store, with its verdict, and obeyed it."""
-        found = re.search(r"\b([A-Z]+) in (rnd_\w+)", text)
+        found = re.search(r"\b([A-Z]+)(?: in |, from round )(rnd_\w+)", text)
         assert found, f"no verdict in {text!r}; the model says {self.model.errors}"
         verdict, round_id = found.groups()
         self.is_in_store(round_id, claim, verdict)
@@ -131,6 +127,15 @@ class World:
             process.stop()
 
 
+def as_printed(world, section, claim, text):
+    """Asserts that the true claim has the output that the guide shows, but for the id of the round and the
+    confidence, which grows with what the server knows of its executors."""
+    if claim == TRUE:
+        (shown,) = world.blocks(section, "text")
+        varying = re.compile(r"rnd_\w+|0\.\d+")
+        assert varying.sub("…", text) == varying.sub("…", shown), (text, shown)
+
+
 def installed(world, section):
     """Asserts that the packages that a recipe names are those that are tried here."""
     for line in world.blocks(section, "sh"):
@@ -150,10 +155,18 @@ def with_framework(world, name):
         done = world.shell(command, folder, claim)
         assert done.returncode == 0, (done.stdout, done.stderr, world.model.errors)
         world.used(claim, done.stdout, f"published: {claim}\n" in done.stdout)
+        # Nor do they repeat the output.
+        as_printed(world, "LangGraph", claim, done.stdout)
 
 
 def with_claude_code(world):
-    (command,) = world.blocks("Claude Code", "sh")
+    add, command = world.blocks("Claude Code", "sh")
+    folder = world.subfolder("claude-code-added")
+    done = world.shell(add, folder)
+    assert re.search(r"^jurat: .*Connected$", done.stdout, re.M), (done.stdout, done.stderr)
+    # It tells a server that accepts the key from one that does not.
+    done = world.shell("JURAT_KEY=wrong claude mcp list", folder)
+    assert "jurat: " in done.stdout and "Connected" not in done.stdout, (done.stdout, done.stderr)
     for form, config in enumerate(world.blocks("Claude Code", "json")):
         folder = world.subfolder(f"claude-code-{form}")
         (folder / ".mcp.json").write_text(config)
@@ -164,13 +177,23 @@ def with_claude_code(world):
             published = folder / "published.txt"
             is_published = published.exists() and published.read_text() == f"{claim}\n"
             world.used(claim, done.stdout, is_published)
+            as_printed(world, "Claude Code", claim, done.stdout)
             published.unlink(missing_ok=True)
+
+
+def as_json(world):
+    """The file in TOML, in the form of the others."""
+    (text,) = world.blocks("Other MCP hosts", "toml")
+    server = tomllib.loads(text)["mcp_servers"]["jurat"]
+    variable = server.pop("bearer_token_env_var")
+    headers = {"Authorization": f"Bearer ${{{variable}}}"}
+    return json.dumps({"mcpServers": {"jurat": {"type": "http", "headers": headers, **server}}})
 
 
 def with_other_hosts(world):
     installed(world, "Other MCP hosts")
     (program,) = world.blocks("Other MCP hosts", "python")
-    for form, config in enumerate(world.blocks("Claude Code", "json")):
+    for form, config in enumerate([*world.blocks("Claude Code", "json"), as_json(world)]):
         folder = world.subfolder(f"host-{form}")
         (folder / ".mcp.json").write_text(config)
         (folder / "host.py").write_text(program)
@@ -189,6 +212,7 @@ def with_curl(world):
         done = world.shell(command, folder, claim)
         assert done.returncode == 0, (done.stdout, done.stderr)
         world.used(claim, done.stdout, f"published: {claim}\n" in done.stdout)
+        as_printed(world, "curl", claim, done.stdout)
     # Without a valid key the script must end before it acts.
     done = world.shell(f"JURAT_KEY=wrong\n{command}", folder)
     assert done.returncode != 0 and "published" not in done.stdout, (done.stdout, done.stderr)
@@ -219,10 +243,10 @@ def enforced(world):
     own = {}
     exec(text, own)
     os.environ["JURAT_KEY"] = world.key
-    start = "jurat --json validate --claim '{}' --replicas {}"
 
     def made(claim, replicas, terms=""):
-        command = f"jurat --server {world.addresses[URL]} {start.format(claim, replicas)[6:]} {terms}"
+        command = (f"jurat --json --server {world.addresses[URL]} "
+                   f"validate --claim '{claim}' --replicas {replicas} {terms}")
         return json.loads(world.shell(command, world.folder).stdout)["round_id"]
 
     approval = made(TRUE, 3)

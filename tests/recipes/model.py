@@ -46,7 +46,9 @@ def next_step(request, claim, tools, results):
         if "publish" in tools:
             return "publish", {"claim": claim}
         return "Write", {"file_path": "published.txt", "content": f"{claim}\n"}
-    return None, f"{answer['verdict']} in {answer['round_id']}"
+    done = "published" if len(results) == 2 else "did not publish"
+    return None, (f"I {done} the claim. The verdict is {answer['verdict']}, "
+                  f"from round {answer['round_id']}.")
 
 
 def claim_in(text):
