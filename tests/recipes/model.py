@@ -38,7 +38,8 @@ def next_step(request, claim, tools, results):
     assert RULE in json.dumps(request), "the rules of the recipe did not reach the model"
     if not results:
         # Hosts put the name of the server before that of the tool.
-        name = next(name for name in tools if name.endswith("validate"))
+        name = next((name for name in tools if name.endswith("validate")), None)
+        assert name is not None, f"the model got no tool `validate`, but {sorted(tools)}"
         assert '"replicas"' in json.dumps(tools[name]), tools[name]
         return name, {"claim": claim, "consensus": {"replicas": REPLICAS}}
     answer = next(found for found in objects(results[0]) if "round_id" in found)
