@@ -101,6 +101,11 @@ a2a-tck kit *args:
 openai-check *args:
     scripts/openai-check --program {{ quote(program) }} {{ args }}
 
+# Runs the recipes of the guide with their frameworks and a scripted model. Asks the program that the
+# tests have built. Needs Python 3.11, curl, jq, npm for Claude Code, and a network when it runs first.
+recipes-check *args:
+    scripts/recipes-check --program {{ quote(program) }} {{ args }}
+
 # Installs the packages in sdk/ as a user does, and runs their tests. Asks the program that the tests
 # have built. Needs Python and Node 24, and a network when it runs first.
 sdk-check *args:

@@ -56,3 +56,9 @@ def post(url, key, body):
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
     with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
         return json.load(reply)
+
+
+def get(url, key):
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})
+    with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
+        return json.load(reply)
