@@ -24,9 +24,10 @@ use jurat_wire::api::a2a::{
     error::{A2aError, A2aErrorKind},
     message::{self, MessageOrigin},
     requests::{task_list_request, task_request},
-    task::{A2aTask, TaskParts},
+    task::{A2aSendReply, A2aTask, A2aTaskPage, A2aUpdate, TaskParts},
 };
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use url::form_urlencoded;
 
 pub(crate) use self::{
@@ -88,19 +89,36 @@ pub(crate) struct AgentCaller {
     pub(crate) memory: Option<Arc<RequestMemory>>,
 }
 
-/// The answer of a method: one value, or a stream of events.
+/// The answer of a method: one reply, or a stream of events.
 pub(crate) enum Answer {
-    One(Value),
-    Events(BoxStream<'static, Result<Value, A2aError>>),
+    One(Box<Reply>),
+    Events(BoxStream<'static, Result<A2aUpdate, A2aError>>),
+}
+
+impl Answer {
+    fn one(reply: Reply) -> Self {
+        Self::One(Box::new(reply))
+    }
+}
+
+/// The one reply of a method. Tasks are large, so they are encoded without a copy.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Reply {
+    Sent(A2aSendReply),
+    Task(A2aTask),
+    Tasks(A2aTaskPage),
+    Other(Value),
 }
 
 impl AgentCaller {
     /// Calls a method.
     pub(crate) async fn call(&self, method: Method, params: &Value) -> Result<Answer, A2aError> {
+        let other = |reply| Answer::one(Reply::Other(reply));
         match method {
             Method::SendMessage => {
                 let sent = message::send_request(params)?;
-                Ok(Answer::One(send::whole(self, sent).await?))
+                Ok(Answer::one(Reply::Sent(send::whole(self, sent).await?)))
             }
             Method::SendStreamingMessage => {
                 let sent = message::send_request(params)?;
@@ -110,25 +128,25 @@ impl AgentCaller {
                 let asked = task_request(params)?;
                 let round = self.round(&asked.id).await?;
                 let parts = TaskParts { history_length: asked.history_length, artifacts: true };
-                Ok(Answer::One(json!(task(&round, parts))))
+                Ok(Answer::one(Reply::Task(task(&round, parts))))
             }
             Method::ListTasks => {
                 let page = tasks::list(self, &task_list_request(params)?).await?;
-                Ok(Answer::One(json!(page)))
+                Ok(Answer::one(Reply::Tasks(page)))
             }
             Method::CancelTask => {
                 let asked = task_request(params)?;
-                Ok(Answer::One(json!(tasks::cancel(self, &asked.id).await?)))
+                Ok(Answer::one(Reply::Task(tasks::cancel(self, &asked.id).await?)))
             }
             Method::SubscribeToTask => {
                 let asked = task_request(params)?;
                 Ok(Answer::Events(stream::of_task(self, &asked.id).await?.boxed()))
             }
-            Method::CreatePushConfig => Ok(Answer::One(push::create(self, params).await?)),
-            Method::GetPushConfig => Ok(Answer::One(push::get(self, params).await?)),
-            Method::ListPushConfigs => Ok(Answer::One(push::list(self, params).await?)),
-            Method::DeletePushConfig => Ok(Answer::One(push::delete(self, params).await?)),
-            Method::GetExtendedAgentCard => Ok(Answer::One(card::extended(self).await?)),
+            Method::CreatePushConfig => push::create(self, params).await.map(other),
+            Method::GetPushConfig => push::get(self, params).await.map(other),
+            Method::ListPushConfigs => push::list(self, params).await.map(other),
+            Method::DeletePushConfig => push::delete(self, params).await.map(other),
+            Method::GetExtendedAgentCard => card::extended(self).await.map(other),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The HTTP+JSON binding.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Extension,
@@ -156,9 +156,9 @@ impl Asked {
         match answer {
             Ok(Answer::One(value)) => typed(encode::ok(&value), kind),
             Ok(Answer::Events(events)) => {
-                let events = events.map(|event| {
-                    let body = event.unwrap_or_else(|error| json!(error.http()));
-                    Ok::<_, Infallible>(Event::default().data(body.to_string()))
+                let events = events.map(|event| match event {
+                    Ok(update) => Event::default().json_data(update),
+                    Err(error) => Event::default().json_data(error.http()),
                 });
                 Sse::new(events).keep_alive(KeepAlive::default()).into_response()
             }

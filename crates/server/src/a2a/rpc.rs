@@ -1,6 +1,6 @@
 //! The JSON-RPC binding.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Extension,
@@ -55,12 +55,9 @@ pub(crate) async fn post(
     match Box::pin(answer).await {
         Ok(Answer::One(result)) => encode::ok(&rpc_result(&id, &result)),
         Ok(Answer::Events(events)) => {
-            let events = events.map(move |event| {
-                let message = match event {
-                    Ok(update) => rpc_result(&id, &update),
-                    Err(error) => rpc_error(&id, &error),
-                };
-                Ok::<_, Infallible>(Event::default().data(message.to_string()))
+            let events = events.map(move |event| match event {
+                Ok(update) => Event::default().json_data(rpc_result(&id, &update)),
+                Err(error) => Event::default().json_data(rpc_error(&id, &error)),
             });
             Sse::new(events).keep_alive(KeepAlive::default()).into_response()
         }

@@ -11,29 +11,28 @@ use jurat_wire::api::{
     },
     consensus_request, verifier_runs, verifiers,
 };
-use serde_json::{Value, json};
 
 use super::{AgentCaller, context, push, task};
 use crate::{mcp::render, request::encode, resources::verifier_run_request};
 
 /// The task when it has ended, or immediately if the caller does not want to wait.
-pub(super) async fn whole(call: &AgentCaller, sent: SendRequest) -> Result<Value, A2aError> {
+pub(super) async fn whole(call: &AgentCaller, sent: SendRequest) -> Result<A2aSendReply, A2aError> {
     let begun = begin_and_push(call, &sent).await?;
     let round = if sent.return_immediately { begun.round } else { ended(begun).await? };
-    Ok(json!(A2aSendReply { task: shown(&round, &sent) }))
+    Ok(A2aSendReply { task: shown(&round, &sent) })
 }
 
 /// The task, and its end when it comes.
 pub(super) async fn streamed(
     call: &AgentCaller,
     sent: SendRequest,
-) -> Result<impl Stream<Item = Result<Value, A2aError>> + use<>, A2aError> {
+) -> Result<impl Stream<Item = Result<A2aUpdate, A2aError>> + use<>, A2aError> {
     let begun = begin_and_push(call, &sent).await?;
     let first = shown(&begun.round, &sent);
     // A request that waits for an earlier round is kept, because it may be run again.
     let memory = call.memory.clone().filter(|_| begun.is_repeated);
     let has_ended = first.has_ended();
-    let begins = json!(A2aUpdate { task: Some(first), ..A2aUpdate::default() });
+    let begins = A2aUpdate { task: Some(first), ..A2aUpdate::default() };
     let rest = stream::once(async move {
         if has_ended {
             return Vec::new();
@@ -41,9 +40,7 @@ pub(super) async fn streamed(
         let ended = ended(begun).await;
         drop(memory);
         match ended {
-            Ok(round) => {
-                shown(&round, &sent).last_updates().iter().map(|it| Ok(json!(it))).collect()
-            }
+            Ok(round) => shown(&round, &sent).last_updates().into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         }
     });

@@ -10,7 +10,6 @@ use jurat_wire::api::a2a::{
     error::{A2aError, A2aErrorKind},
     task::{A2aUpdate, TaskParts},
 };
-use serde_json::{Value, json};
 
 use super::{AgentCaller, of_task as error_of_task, task};
 
@@ -22,7 +21,7 @@ const WHOLE: TaskParts = TaskParts { history_length: None, artifacts: true };
 pub(super) async fn of_task(
     call: &AgentCaller,
     id: &str,
-) -> Result<impl Stream<Item = Result<Value, A2aError>> + use<>, A2aError> {
+) -> Result<impl Stream<Item = Result<A2aUpdate, A2aError>> + use<>, A2aError> {
     let round = call.round(id).await?;
     let first = task(&round, WHOLE);
     if first.has_ended() {
@@ -30,11 +29,11 @@ pub(super) async fn of_task(
         let kind = A2aErrorKind::UnsupportedOperation;
         return Err(A2aError::new(kind, ProblemCode::NotSupported, detail).at("id"));
     }
-    let begins = json!(A2aUpdate { task: Some(first), ..A2aUpdate::default() });
+    let begins = A2aUpdate { task: Some(first), ..A2aUpdate::default() };
     let (call, id) = (call.clone(), round.open.id.clone());
     let rest = stream::once(async move {
         match end(&call, &id).await {
-            Ok(updates) => updates.iter().map(|it| Ok(json!(it))).collect(),
+            Ok(updates) => updates.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         }
     });

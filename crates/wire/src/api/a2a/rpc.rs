@@ -1,5 +1,6 @@
 //! The JSON-RPC envelope of the protocol.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -80,8 +81,16 @@ pub fn unknown_method(method: &str) -> A2aError {
 }
 
 /// The response of a method that succeeded.
-pub fn rpc_result(id: &Value, result: &Value) -> Value {
-    json!({ "jsonrpc": VERSION, "id": id, "result": result })
+pub const fn rpc_result<'a, T: Serialize>(id: &'a Value, result: &'a T) -> RpcResult<'a, T> {
+    RpcResult { jsonrpc: VERSION, id, result }
+}
+
+/// See [`rpc_result`].
+#[derive(Debug, Serialize)]
+pub struct RpcResult<'a, T> {
+    jsonrpc: &'static str,
+    id: &'a Value,
+    result: &'a T,
 }
 
 /// The response of a method that failed.
