@@ -91,12 +91,12 @@ pub(crate) struct AgentCaller {
 
 /// The answer of a method: one reply, or a stream of events.
 pub(crate) enum Answer {
-    One(Box<Reply>),
+    One(Box<MethodReply>),
     Events(BoxStream<'static, Result<A2aUpdate, A2aError>>),
 }
 
 impl Answer {
-    fn one(reply: Reply) -> Self {
+    fn one(reply: MethodReply) -> Self {
         Self::One(Box::new(reply))
     }
 }
@@ -104,7 +104,7 @@ impl Answer {
 /// The one reply of a method. Tasks are large, so they are encoded without a copy.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Reply {
+pub(crate) enum MethodReply {
     Sent(A2aSendReply),
     Task(A2aTask),
     Tasks(A2aTaskPage),
@@ -114,11 +114,11 @@ pub(crate) enum Reply {
 impl AgentCaller {
     /// Calls a method.
     pub(crate) async fn call(&self, method: Method, params: &Value) -> Result<Answer, A2aError> {
-        let other = |reply| Answer::one(Reply::Other(reply));
+        let other = |reply| Answer::one(MethodReply::Other(reply));
         match method {
             Method::SendMessage => {
                 let sent = message::send_request(params)?;
-                Ok(Answer::one(Reply::Sent(send::whole(self, sent).await?)))
+                Ok(Answer::one(MethodReply::Sent(send::whole(self, sent).await?)))
             }
             Method::SendStreamingMessage => {
                 let sent = message::send_request(params)?;
@@ -128,15 +128,15 @@ impl AgentCaller {
                 let asked = task_request(params)?;
                 let round = self.round(&asked.id).await?;
                 let parts = TaskParts { history_length: asked.history_length, artifacts: true };
-                Ok(Answer::one(Reply::Task(task(&round, parts))))
+                Ok(Answer::one(MethodReply::Task(task(&round, parts))))
             }
             Method::ListTasks => {
                 let page = tasks::list(self, &task_list_request(params)?).await?;
-                Ok(Answer::one(Reply::Tasks(page)))
+                Ok(Answer::one(MethodReply::Tasks(page)))
             }
             Method::CancelTask => {
                 let asked = task_request(params)?;
-                Ok(Answer::one(Reply::Task(tasks::cancel(self, &asked.id).await?)))
+                Ok(Answer::one(MethodReply::Task(tasks::cancel(self, &asked.id).await?)))
             }
             Method::SubscribeToTask => {
                 let asked = task_request(params)?;
