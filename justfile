@@ -85,10 +85,11 @@ api-check *args:
 mcp-check *args:
     scripts/mcp-check --program {{ quote(program) }} {{ args }}
 
-# Calls every method of the Agent2Agent protocol with the client of its own SDK. Asks the program that
-# the tests have built. Needs Python, and a network when it runs first.
+# Calls every method of the Agent2Agent protocol with the clients of its own SDKs. Asks the program that
+# the tests have built. Needs Python, npm for the client in JavaScript, and a network when it runs first.
 a2a-check *args:
     scripts/a2a-check --program {{ quote(program) }} {{ args }}
+    scripts/a2a-clients --program {{ quote(program) }} {{ args }}
 
 # The compatibility kit of the Agent2Agent protocol, from a checkout of its branch 1.0-dev:
 # `just a2a-tck PATH`. Needs Python 3.11, and a network when it runs first.

@@ -9,10 +9,7 @@ import asyncio
 import base64
 import http.server
 import json
-import pathlib
 import queue
-import sys
-import tempfile
 import threading
 import uuid
 
@@ -26,15 +23,10 @@ from a2a.utils.signing import create_signature_verifier
 from google.protobuf.json_format import MessageToDict, ParseDict
 from jwt.api_jwk import PyJWK
 
-from program import PATIENCE, Process, post
+from program import PATIENCE
+from world import world
 
 BINDINGS = ["JSONRPC", "HTTP+JSON"]
-VERIFIER = {
-    "name": "sourced", "description": "The answer names its source.",
-    "criterion": json.dumps({"contains": {"field": "answer", "text": "Source:"}}),
-    "input_contract": "text", "input_fields": ["answer"],
-    "model_settings": {"model": "builtin/rules"},
-}
 
 
 def message(part, **more):
@@ -268,38 +260,12 @@ async def check(url, key, receiver):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--program", default="target/debug/jurat", help="the program to try")
-    program = pathlib.Path(parser.parse_args().program).resolve()
-    with tempfile.TemporaryDirectory(prefix="jurat-a2a-") as name:
-        folder = pathlib.Path(name)
-        jurat = [str(program), "--state-dir", str(folder / "state")]
-        receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-        threading.Thread(target=receiver.serve_forever, daemon=True).start()
-        news = f"http://127.0.0.1:{receiver.server_port}/news"
-        near = ["env", "JURAT_WEBHOOKS_ALLOW=127.0.0.0/8"]
-        server = Process([*near, *jurat, "serve", "--listen", "127.0.0.1:0"], folder)
-        modes = {"alpha": "honest", "beta": "honest", "gamma": "honest", "hanging": "hang"}
-        executors = {
-            executor: Process(
-                [*jurat, "runtime", "--listen", "127.0.0.1:0", "--engine", "echo", "--mode", mode,
-                 "--provider-family", executor, "--model-id", "small",
-                 # Only a request that asks for this type waits for the one that never answers.
-                 "--task-types", "hang" if mode == "hang" else "*"], folder)
-            for executor, mode in modes.items()
-        }
-        try:
-            server.listening()
-            key = (folder / "state" / "admin.key").read_text().strip()
-            for executor, process in executors.items():
-                body = {"name": executor, "url": process.listening().url}
-                post(f"{server.url}/v1/executors", key, body)
-            post(f"{server.url}/v1/verifiers", key, VERIFIER)
-            asyncio.run(check(server.url, key, news))
-        except BaseException:
-            sys.stderr.write(server.log())
-            raise
-        finally:
-            for process in [server, *executors.values()]:
-                process.stop()
+    program = parser.parse_args().program
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    news = f"http://127.0.0.1:{receiver.server_port}/news"
+    with world(program) as (url, key):
+        asyncio.run(check(url, key, news))
     print("the protocol holds")
 
 
