@@ -131,11 +131,11 @@ def main():
                     print(told[-1], flush=True)
                 except Exception as error:  # One client says nothing about the next.
                     failed.append(client)
-                    print(f"{client} failed: {error}", file=sys.stderr, flush=True)
+                    print(f"{client}: {error}", file=sys.stderr, flush=True)
             if server.child.poll() is not None:
                 failed.append("the server ended")
     if failed:
-        print(f"clients fail: {', '.join(failed)}")
+        print(f"failed: {', '.join(failed)}; " + "; ".join(told))
         sys.exit(1)
     print("the clients hold: " + "; ".join(told))
 

@@ -301,10 +301,9 @@ def main():
                 summary.append(f"{len(holding)} of {len(required)} scored scenarios at {revision}")
     faults += [f"{check} passes, and is listed as failing" for check in EXPECTED.keys() - expected]
     for fault in faults:
-        print(f"failed: {fault}", file=sys.stderr)
-    verdict = "does not hold" if faults else "holds"
-    print(f"the protocol {verdict}: {' and '.join(summary)} apply and pass, {passed} checks passed, "
-          f"{len(faults)} failed, and {len(expected)} do not apply")
+        print(fault, file=sys.stderr)
+    print(f"{'failed' if faults else 'the protocol holds'}: {' and '.join(summary)} apply and pass, "
+          f"{passed} checks passed, {len(faults)} failed, and {len(expected)} do not apply")
     sys.exit(bool(faults))
 
 
