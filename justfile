@@ -132,13 +132,17 @@ goodeye-check *args:
 x402-check:
     scripts/x402-check {{ quote(program) }}
 
-# The official suite of the Model Context Protocol, real payments, and the API with a second linter and
-# with many examples, other ones each time: an hour of requests. Needs npm and Node 24 as well.
+# The tools for models with the clients and agent frameworks that people use. Asks the program that the
+# tests have built. Needs Python 3.11, npm and Node 24, and a network when it runs first.
+mcp-clients *args:
+    scripts/mcp-clients --program {{ quote(program) }} {{ args }}
+
+# Every check with suites and clients of others, even if one fails, and the report of them in
+# docs/reference/conformance.md: an hour of requests. `--only NAME` runs one check, and `--kit PATH` the
+# compatibility kit of the Agent2Agent protocol too. Needs Python 3.11, npm, Node 24, curl and jq.
 conformance *args:
     cargo build --package jurat --locked
-    scripts/mcp-conformance --program {{ quote(program) }}
-    scripts/x402-check {{ quote(program) }}
-    scripts/api-check --program {{ quote(program) }} --spectral --examples 300 --seconds 3600 --seed "$(date +%s)" {{ args }}
+    scripts/conformance --program {{ quote(program) }} {{ args }}
 
 # Builds the documentation of the code; a broken link is an error.
 doc:

@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import json
 import pathlib
-import sys
 import tempfile
 
 import httpx2 as httpx
@@ -17,7 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
-from program import PATIENCE, Process, environment, post
+from program import PATIENCE, environment, serving
 
 
 def over_http(url, key, tools=""):
@@ -326,7 +325,7 @@ async def read(client, name):
 
 
 async def talk(to, mode, era, name):
-    """A whole conversation, in which every tool that is there is called."""
+    """A whole conversation, in which every tool that is there is called; returns their names."""
     asked = []
 
     async def agree(_context, params):
@@ -334,9 +333,10 @@ async def talk(to, mode, era, name):
         return ElicitResult(action="accept", content={"confirm": True})
 
     async with Client(to, mode=mode, elicitation_callback=agree) as client:
-        await conversation(client, era, name)
+        names = await conversation(client, era, name)
     # Older revisions have no stateless way to ask.
     assert bool(asked) == (era != "2025-11-25"), (era, asked)
+    return names
 
 
 async def conversation(client, era, name):
@@ -356,6 +356,7 @@ async def conversation(client, era, name):
     called = {tool for tool, *_ in ROUNDS + TEMPLATES} | set(VERIFIERS + PAST_ROUNDS) | shared
     names = {tool.name for tool in listed}
     assert called == names, f"call every tool: {called ^ names}"
+    return names
 
 
 async def narrowed(url, key):
@@ -382,7 +383,8 @@ ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28")]
 
 
 async def check(program, folder, server, key):
-    await asyncio.gather(
+    """Returns how many conversations there were, and how many tools each of them called."""
+    told = await asyncio.gather(
         *(talk(over_http(server.url, key, "?tools=aliases"), mode, era, f"http-{era}")
           for mode, era in ERAS),
         *(talk(over_stdio(program, folder), mode, era, f"stdio-{era}") for mode, era in ERAS),
@@ -392,7 +394,8 @@ async def check(program, folder, server, key):
     server.stop()
     # The same folder without a server: the command does the work itself.
     for mode, era in ERAS:
-        await talk(over_stdio(program, folder), mode, era, f"alone-{era}")
+        told.append(await talk(over_stdio(program, folder), mode, era, f"alone-{era}"))
+    return len(told), len(told[0])
 
 
 def main():
@@ -401,28 +404,9 @@ def main():
     program = pathlib.Path(parser.parse_args().program).resolve()
     with tempfile.TemporaryDirectory(prefix="jurat-mcp-") as name:
         folder = pathlib.Path(name)
-        jurat = [str(program), "--state-dir", str(folder / "state")]
-        server = Process([*jurat, "serve", "--listen", "127.0.0.1:0"], folder)
-        executors = {
-            executor: Process(
-                [*jurat, "runtime", "--listen", "127.0.0.1:0", "--engine", "echo",
-                 "--provider-family", executor, "--model-id", "small"], folder)
-            for executor in ["alpha", "beta", "gamma"]
-        }
-        try:
-            server.listening()
-            key = (folder / "state" / "admin.key").read_text().strip()
-            for executor, process in executors.items():
-                body = {"name": executor, "url": process.listening().url}
-                post(f"{server.url}/v1/executors", key, body)
-            asyncio.run(check(program, folder, server, key))
-        except BaseException:
-            sys.stderr.write(server.log())
-            raise
-        finally:
-            for process in [server, *executors.values()]:
-                process.stop()
-    print("the tools hold")
+        with serving(program, folder) as (server, key):
+            conversations, tools = asyncio.run(check(program, folder, server, key))
+    print(f"the tools hold: {conversations} conversations, each with {tools} tools")
 
 
 if __name__ == "__main__":

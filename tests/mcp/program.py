@@ -1,11 +1,17 @@
 """Processes of the program, each in a folder of its own."""
 
+import contextlib
 import json
+import pathlib
 import subprocess
+import sys
 import threading
 import urllib.request
 
 PATIENCE = 60
+ERRORS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors"
+# What a tool may answer with; a defect is none of it.
+CODES = {page.stem for page in ERRORS.glob("*.md")} - {"internal_error"}
 
 
 class Process:
@@ -43,6 +49,35 @@ class Process:
             self.child.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.child.kill()
+
+
+EXECUTORS = ["alpha", "beta", "gamma"]
+
+
+@contextlib.contextmanager
+def serving(program, folder):
+    """A server with three executors; gives its process and the key of its admin."""
+    jurat = [str(program), "--state-dir", str(folder / "state")]
+    server = Process([*jurat, "serve", "--listen", "127.0.0.1:0"], folder)
+    executors = {
+        executor: Process(
+            [*jurat, "runtime", "--listen", "127.0.0.1:0", "--engine", "echo",
+             "--provider-family", executor, "--model-id", "small"], folder)
+        for executor in EXECUTORS
+    }
+    try:
+        server.listening()
+        key = (folder / "state" / "admin.key").read_text().strip()
+        for executor, process in executors.items():
+            body = {"name": executor, "url": process.listening().url}
+            post(f"{server.url}/v1/executors", key, body)
+        yield server, key
+    except BaseException:
+        sys.stderr.write(server.log())
+        raise
+    finally:
+        for process in [server, *executors.values()]:
+            process.stop()
 
 
 def environment(folder):

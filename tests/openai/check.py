@@ -139,15 +139,17 @@ def errors(client, url, question):
 
 
 def check(url, key, folder, modules):
+    """Returns which clients were tried."""
     for name, run in [("curl", with_curl), ("python", in_python)]:
         (folder / name).mkdir()
         run(url, key, folder / name)
     conversations(url, key)
     if modules is None:
         print("skipped: the client in TypeScript needs npm, and there is none")
-        return
+        return ["curl", "Python"]
     (folder / "node").mkdir()
     in_typescript(url, key, folder / "node", modules)
+    return ["curl", "Python", "TypeScript"]
 
 
 def main():
@@ -179,14 +181,14 @@ def main():
                     # Only the profile that names them asks these.
                     body["session"] = {"id": executor, "tier": "fast"}
                 post(f"{server.url}/v1/executors", key, body)
-            check(server.url, key, folder, given.modules)
+            tried = check(server.url, key, folder, given.modules)
         except BaseException:
             sys.stderr.write(server.log())
             raise
         finally:
             for process in [server, *executors.values()]:
                 process.stop()
-    print("the clients hold")
+    print(f"the clients hold: {', '.join(tried)}")
 
 
 if __name__ == "__main__":

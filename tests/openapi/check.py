@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -66,11 +67,18 @@ def environment(folder):
 
 
 def run(command, folder):
-    """Runs a tool and ends the check when it fails."""
+    """Runs a tool, shows and returns what it prints, and ends the check when it fails."""
     command = [str(part) for part in command]
-    if subprocess.run(command, cwd=folder, env=environment(folder)).returncode != 0:
+    tool = subprocess.Popen(command, cwd=folder, env=environment(folder), text=True,
+                            stdout=subprocess.PIPE)
+    printed = []
+    for line in tool.stdout:
+        print(line, end="", flush=True)
+        printed.append(line)
+    if tool.wait() != 0:
         # The rest of the command has the key.
         raise SystemExit(f"failed: {command[0]}")
+    return "".join(printed)
 
 
 def post(url, key, body):
@@ -120,7 +128,10 @@ def typescript_client(url, key, folder, options):
 
 
 def fuzz(url, key, folder, options):
-    """Requests that Schemathesis makes of the document; schemathesis.toml says what is checked."""
+    """Requests that Schemathesis makes of the document; schemathesis.toml says what is checked.
+
+    Returns how many there were, and of how many operations.
+    """
     # It looks for the hooks where it runs, and leaves files of its own there.
     shutil.copy(HERE / "hooks.py", folder)
     command = [
@@ -130,7 +141,8 @@ def fuzz(url, key, folder, options):
     ]
     if options.seconds:
         command += ["--max-time", str(options.seconds)]
-    run(command, folder)
+    told = run(command, folder)
+    return [int(re.search(said, told)[1]) for said in (r"(\d+) generated", r"Tested: +(\d+)")]
 
 
 def main():
@@ -165,7 +177,7 @@ def main():
             lint(folder, options)
             generated_client(server.url, key, folder)
             typescript_client(server.url, key, folder, options)
-            fuzz(server.url, key, folder, options)
+            requests, operations = fuzz(server.url, key, folder, options)
             if server.child.poll() is not None:
                 raise SystemExit(f"the server ended:\n{server.log()}")
         except SystemExit:
@@ -174,7 +186,7 @@ def main():
         finally:
             for process in reversed(processes):
                 process.stop()
-    print("the document holds")
+    print(f"the document holds: {requests} generated requests to {operations} operations")
 
 
 if __name__ == "__main__":
