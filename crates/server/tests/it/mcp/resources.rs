@@ -52,7 +52,10 @@ async fn a_round_is_a_resource_of_its_account() {
         for other in [uri.as_str(), "jurat://rounds/nothing", "jurat://docs/nothing", "file:///etc"]
         {
             let reply = ask(&bob, era, "resources/read", json!({ "uri": other })).await;
-            assert_eq!(reply.json()["error"]["code"], code, "{other}: {}", reply.text());
+            let error = &reply.json()["error"];
+            assert_eq!(error["code"], code, "{other}: {}", reply.text());
+            assert_eq!(error["data"]["uri"], other, "{}", reply.text());
+            assert_eq!(error["data"]["code"], "not_found", "{}", reply.text());
         }
     }
 }
