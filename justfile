@@ -127,6 +127,12 @@ judge-check *args:
 goodeye-check *args:
     scripts/goodeye-check --program {{ quote(program) }} {{ args }}
 
+# Runs programs that were written for the Cortensor router, from PyPI and npm, against a server of ours;
+# with `--community PATH` also those in a checkout of the community's repository. Asks the program that
+# the tests have built. Needs Python 3.11, npm for one of them, and a network when it runs first.
+peers-check *args:
+    scripts/peers-check --program {{ quote(program) }} {{ args }}
+
 # Lets the official clients of x402 pay a server through the official facilitator, on a chain of their
 # own. Asks the program that the tests have built. Needs Python, npm, and a network when it runs first.
 x402-check:
