@@ -10,7 +10,7 @@ mod replays;
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jurat_engine::PaymentSettings;
+use jurat_engine::{EngineLimits, PaymentSettings};
 use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::{TestApp, TestReply},
@@ -58,6 +58,22 @@ impl Shop {
         let mut settings = facilitator.settings();
         change(&mut settings);
         let app = TestApp::selling(store, settings).await;
+        Self::run_by(app, facilitator, behaviours).await
+    }
+
+    /// With limits of the node.
+    pub(crate) async fn limited(limits: EngineLimits, behaviours: [Behaviour; 3]) -> Self {
+        let facilitator = FakeFacilitator::start().await;
+        let app = TestApp::selling_within(limits, facilitator.settings()).await;
+        Self::run_by(app, facilitator, behaviours).await
+    }
+
+    async fn run_by(
+        app: TestApp,
+        facilitator: FakeFacilitator,
+        behaviours: [Behaviour; 3],
+    ) -> Self {
+        facilitator.follow(Arc::clone(&app.clock));
         let executors = app.executors(behaviours).await;
         Self { app: Arc::new(app), facilitator, executors }
     }
