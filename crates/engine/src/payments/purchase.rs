@@ -12,7 +12,7 @@ use jurat_core::{
         state::PaymentState,
     },
     policy::SEMANTIC,
-    round::{Round, RoundEnding, consensus::Outcome},
+    round::{Round, RoundEnding},
     time::Timestamp,
 };
 use jurat_store::{Behalf, NewPayment, PaymentRefusal, PaymentSettling, WriteOutcome};
@@ -399,6 +399,7 @@ fn first_time(outcome: PurchaseOutcome) -> PurchaseOutcome {
 /// Whether a round is worth its price: it ended by itself, and at least one replica has a vote.
 fn is_chargeable(round: &Round) -> bool {
     round.closing.as_ref().is_some_and(|closing| {
-        closing.ending == RoundEnding::Closed && closing.consensus.outcome != Outcome::Failed
+        let has_vote = closing.consensus.groups.iter().any(Option::is_some);
+        closing.ending == RoundEnding::Closed && has_vote
     })
 }

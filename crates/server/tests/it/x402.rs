@@ -6,6 +6,7 @@ mod identifiers;
 mod limits;
 mod payers;
 mod replays;
+mod uncharged;
 
 use std::sync::Arc;
 
