@@ -203,16 +203,16 @@ impl Engine {
                 return Err(error);
             }
         };
-        let is_charged = is_chargeable(&round);
-        let (id, answer) = (round.open.id.clone(), (order.encoder)(round));
-        if !is_charged {
+        if !is_chargeable(&round) {
             self.release_payment(&payment).await;
+            let answer = (order.encoder)(round.withheld());
             return Ok(PurchaseOutcome::Delivered(Box::new(Delivery {
                 answer,
                 payment: None,
                 is_repeated: false,
             })));
         }
+        let (id, answer) = (round.open.id.clone(), (order.encoder)(round));
         let unchanged = payment.id.clone();
         let Some(settled) = self.settle_first(payment, id, answer).await? else {
             // Another node carries it out.

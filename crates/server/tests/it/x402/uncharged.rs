@@ -27,6 +27,47 @@ async fn buys_nothing(shop: &Shop, path: &str, body: &Value, status: u16) -> Val
 }
 
 #[tokio::test]
+async fn an_output_that_is_not_charged_is_not_handed_over() {
+    let says = || answers(json!({ "answer": SECRET })).score(0.9).evidence("text/plain", SECRET);
+    let shop = Shop::of([says(), says(), says()], |_| {}).await;
+    let v2 = json!({
+        "objective": "x", "input": {}, "execution": { "output_schema": { "not": {} } },
+    });
+    let reply = buys_nothing(&shop, "/api/v2/x402/delegate", &v2, 200).await;
+    assert_eq!(reply["status"], "INVALID_OUTPUT", "{reply}");
+    let mut v3 = v2.clone();
+    v3["consensus"] = json!({ "replicas": 1, "include": ["traces"] });
+    let mut strict = v3.clone();
+    strict["consensus"]["disagreement_policy"] = json!("fail_hard");
+    for (path, body, status) in [
+        ("/api/v3/x402/delegate", &v3, 200),
+        ("/api/v4/x402/delegate", &v3, 200),
+        ("/api/v4/x402/delegate", &strict, 409),
+    ] {
+        let reply = buys_nothing(&shop, path, body, status).await;
+        let replica = &reply["replicas"][0];
+        assert_eq!(replica["status"], "INVALID_OUTPUT", "{path}: {reply}");
+        assert_eq!(replica["output"], Value::Null, "{path}");
+        assert_eq!(replica["score"], Value::Null, "{path}");
+        assert_eq!(replica["notes"], json!([]), "{path}");
+        assert_eq!(replica["error"]["code"], "invalid_output", "{path}");
+        assert!(replica["latency_ms"].is_u64(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_text_of_a_failure_is_not_handed_over() {
+    let fails = || replies(500, "text/plain", SECRET);
+    let shop = Shop::of([fails(), fails(), fails()], |_| {}).await;
+    let body = json!({ "claim": "x", "consensus": { "replicas": 1 } });
+    let reply = buys_nothing(&shop, VALIDATE, &body, 200).await;
+    assert_eq!(reply["replicas"][0]["error"]["code"], "http_status");
+    // A caller with a key sees it.
+    let shown = shop.app.admin().post("/api/v3/validate", &body).await;
+    assert!(shown.text().contains(SECRET), "{}", shown.text());
+}
+
+#[tokio::test]
 async fn a_round_without_any_vote_costs_nothing() {
     let shop = Shop::of([status(500), status(500), status(500)], |_| {}).await;
     let payment = shop.payment(1);
