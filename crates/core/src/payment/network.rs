@@ -41,6 +41,11 @@ impl PaymentNetwork {
         }
     }
 
+    /// The network that a text names, in the words of either version.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|network| network.is_named(text))
+    }
+
     /// Whether a text names the network, in the words of either version.
     pub fn is_named(self, text: &str) -> bool {
         text == self.as_str() || text == self.caip2()

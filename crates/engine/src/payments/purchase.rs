@@ -7,7 +7,9 @@ use jurat_core::{
     id::{PaymentId, RoundId},
     idempotency::SavedAnswer,
     payment::{
-        PaymentDemand, PaymentFault, price,
+        Authorization, PaymentDemand, PaymentFault,
+        network::PaymentNetwork,
+        price,
         record::{Payment, PaymentKey},
         state::PaymentState,
     },
@@ -41,10 +43,6 @@ impl Engine {
             let problem = "the request is paid for; it has no payment".to_owned();
             return Ok(self.refused(&order, &demand, problem, None));
         };
-        if settings.identifier == IdentifierRule::Required && message.identifier.is_none() {
-            let problem = "is required; name the payment, and use the same name if you repeat it";
-            return Err(EngineError::invalid("extensions.payment-identifier.info.id", problem));
-        }
         let payment = match self.reserve(&order, &demand, &message).await? {
             Step::Next(payment) => payment,
             Step::Stop(outcome) => return Ok(outcome),
@@ -66,15 +64,8 @@ impl Engine {
         let fault = |fault: PaymentFault| {
             Ok(Step::Stop(self.refused(order, demand, fault.to_string(), None)))
         };
-        if let Err(wrong) = demand.check_terms(&message.accepted, &message.authorization) {
-            return fault(wrong);
-        }
-        let key = PaymentKey {
-            network: demand.network,
-            asset: demand.network.asset().to_owned(),
-            payer: message.authorization.from.clone(),
-            nonce: message.authorization.nonce.clone(),
-        };
+        // The terms may have changed since the payment was accepted, and its network with them.
+        let Some(key) = key_of(message) else { return fault(PaymentFault::Network) };
         if let Some(found) = self.used(&key).await? {
             // Nonces are public on the chain, so another signature may be anybody's.
             return if found.payment_digest == message.digest() {
@@ -82,6 +73,10 @@ impl Engine {
             } else {
                 fault(PaymentFault::Used)
             };
+        }
+        self.require_name(message)?;
+        if let Err(wrong) = demand.check_terms(&message.accepted, &message.authorization) {
+            return fault(wrong);
         }
         let now = self.inner.clock.now();
         if let Err(wrong) = demand.check_time(&message.authorization, now) {
@@ -115,6 +110,16 @@ impl Engine {
             || fault(PaymentFault::Used),
             |found| same_request(found, order).map(Step::Next),
         )
+    }
+
+    /// Refuses a payment that its payer did not name, if names are required.
+    fn require_name(&self, message: &PaymentMessage) -> Result<(), EngineError> {
+        let is_required = self.payment_settings()?.identifier == IdentifierRule::Required;
+        if !is_required || message.identifier.is_some() {
+            return Ok(());
+        }
+        let problem = "is required; name the payment, and use the same name if you repeat it";
+        Err(EngineError::invalid("extensions.payment-identifier.info.id", problem))
     }
 
     /// The payment that used an authorization.
@@ -326,6 +331,14 @@ fn demand(
         amount: price(settings.price_per_replica, terms),
         work_seconds: order.job.timeout_ms.div_ceil(1_000),
     })
+}
+
+/// The authorization of a payment, on the network that it names.
+fn key_of(message: &PaymentMessage) -> Option<PaymentKey> {
+    let network = PaymentNetwork::named(&message.accepted.network)?;
+    let Authorization { from, nonce, .. } = &message.authorization;
+    let asset = network.asset().to_owned();
+    Some(PaymentKey { network, asset, payer: from.clone(), nonce: nonce.clone() })
 }
 
 fn new_payment(

@@ -5,6 +5,7 @@ mod faults;
 mod identifiers;
 mod limits;
 mod payers;
+mod records;
 mod replays;
 mod uncharged;
 
