@@ -30,7 +30,7 @@ use jurat_wire::x402::{
     required::{IdentifierRule, PaidResource},
 };
 
-use crate::{Engine, EngineError, node::keyed_locks::KeyedLocks};
+use crate::{Engine, EngineError, RequestMemory, node::keyed_locks::KeyedLocks};
 
 /// How payments are accepted. Without it, nothing is sold.
 #[derive(Debug, Clone)]
@@ -112,6 +112,8 @@ pub struct PurchaseOrder {
     pub request_digest: String,
     pub payment: Option<PaymentMessage>,
     pub encoder: RoundEncoder,
+    /// The memory of the request, which is counted as long as the purchase needs it.
+    pub memory: Option<Arc<RequestMemory>>,
 }
 
 impl fmt::Debug for PurchaseOrder {

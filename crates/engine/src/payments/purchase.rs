@@ -47,9 +47,15 @@ impl Engine {
             Step::Next(payment) => payment,
             Step::Stop(outcome) => return Ok(outcome),
         };
-        // A purchase ends also if its caller leaves.
+        // One request at a time carries a payment out on this node. Another one waits here, so that
+        // nothing of it is left if its caller leaves.
+        let turn = self.inner.purchases.of(payment.id.clone()).acquire().await;
+        // From here on, the purchase ends also if its caller leaves.
         let engine = self.clone();
-        let carried = async move { engine.carry_out(payment, order, demand).await };
+        let carried = async move {
+            let _turn = turn;
+            engine.carry_out(payment, order, demand).await
+        };
         let carried = self.inner.background.spawn(carried).await;
         carried.map_err(|_| EngineError::Bug("a purchase panicked"))?
     }
@@ -180,14 +186,13 @@ impl Engine {
         }
     }
 
-    /// Does what is left to do for a payment. One request at a time does it on this node.
+    /// Does what is left to do for a payment, in its turn.
     async fn carry_out(
         &self,
         payment: Payment,
         order: PurchaseOrder,
         demand: PaymentDemand,
     ) -> Result<PurchaseOutcome, EngineError> {
-        let _turn = self.inner.purchases.of(payment.id.clone()).acquire().await;
         let payments = self.inner.store.payments();
         let Some(payment) = payments.get(&Behalf::Platform, &payment.id).await? else {
             // A concurrent request with the same payment was refused, and gave it back.

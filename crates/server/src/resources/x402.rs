@@ -15,7 +15,9 @@ use jurat_core::{
     payment::record::{Payment, PaymentProtocol},
     round::{Round, job::Job},
 };
-use jurat_engine::{Delivery, Engine, PaymentRefused, PurchaseOrder, PurchaseOutcome};
+use jurat_engine::{
+    Delivery, Engine, PaymentRefused, PurchaseOrder, PurchaseOutcome, RequestMemory,
+};
 use jurat_wire::{
     api::{
         consensus_reply::{DelegateReply, VerdictReply},
@@ -81,6 +83,7 @@ pub(super) struct PaidRequest {
     url: String,
     /// The payment, and the version of the protocol that the sender speaks.
     payment: Option<PaymentMessage>,
+    memory: Option<Arc<RequestMemory>>,
 }
 
 impl FromRequestParts<Engine> for PaidRequest {
@@ -97,6 +100,7 @@ impl FromRequestParts<Engine> for PaidRequest {
             url: url(engine, &parts.headers, &path),
             path,
             payment,
+            memory: parts.extensions.get::<Arc<RequestMemory>>().cloned(),
         })
     }
 }
@@ -289,6 +293,7 @@ impl PaidRequest {
             request_digest: canonical::digest(&request),
             payment: self.payment,
             encoder: Arc::new(move |round| encoded(round, &version)),
+            memory: self.memory,
         };
         Ok(respond(engine.purchase(order).await?, protocol))
     }

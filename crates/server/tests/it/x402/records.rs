@@ -1,17 +1,36 @@
 //! Payments on record: they are found whatever the settings say now, and whichever node is asked.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use jurat_core::payment::network::PaymentNetwork;
-use jurat_engine::PaymentSettings;
+use jurat_core::{
+    canonical,
+    id::{AccountId, PaymentId},
+    idempotency::SavedAnswer,
+    payment::{
+        network::PaymentNetwork,
+        record::{Payment, PaymentKey, PaymentProtocol},
+        state::PaymentState,
+    },
+    time::Timestamp,
+};
+use jurat_engine::{PaymentSettings, PurchaseOrder, PurchaseOutcome, RoundEncoder};
+use jurat_store::{Behalf, NewPayment};
 use jurat_testkit::{
     app::{TestApp, TestReply},
+    fake_executor::{FakeExecutor, gated, says_valid},
     fake_facilitator::FacilitatorMode,
+    log::LogCapture,
 };
-use jurat_wire::x402::required::IdentifierRule;
+use jurat_wire::{
+    api::consensus_request,
+    x402::{
+        payment::PaymentMessage,
+        required::{IdentifierRule, PaidResource},
+    },
+};
 use serde_json::{Value, json};
 
-use super::{Shop, VALIDATE, claim, encoded, expect};
+use super::{PAYER, Shop, VALIDATE, claim, encoded, expect, nonce_of, verified};
 
 const CLAIM: &str = "Water boils at 100 °C.";
 
@@ -27,6 +46,40 @@ async fn pay_at(node: &TestApp, payment: &Value) -> TestReply {
     let header = encoded(payment);
     let headers = [("PAYMENT-SIGNATURE", header.as_str())];
     node.anonymous().post_with(VALIDATE, &claim(CLAIM), &headers).await
+}
+
+fn message(payment: &Value) -> PaymentMessage {
+    PaymentMessage::read(PaymentProtocol::V2, &encoded(payment)).unwrap()
+}
+
+/// The usual request, as a surface hands it to the engine.
+fn order(payment: &Value, encoder: &RoundEncoder) -> PurchaseOrder {
+    PurchaseOrder {
+        job: consensus_request::validate(&claim(CLAIM)).unwrap(),
+        resource: PaidResource { url: VALIDATE.to_owned(), description: "a verdict" },
+        request_digest: request_digest(),
+        payment: Some(message(payment)),
+        encoder: Arc::clone(encoder),
+        memory: None,
+    }
+}
+
+fn request_digest() -> String {
+    let mut request = format!("POST {VALIDATE}\n").into_bytes();
+    request.extend(canonical::canonical(&claim(CLAIM)));
+    canonical::digest(&request)
+}
+
+fn encoder() -> RoundEncoder {
+    Arc::new(|_| SavedAnswer { tag: 200, text: "{}".to_owned() })
+}
+
+/// The account of the usual payer.
+async fn payer(app: &TestApp) -> String {
+    let accounts = app.admin().get("/v1/accounts").await.json();
+    let accounts = accounts["items"].as_array().unwrap().iter();
+    let mut ids = accounts.filter_map(|it| it["account_id"].as_str().or(it["id"].as_str()));
+    ids.find(|id| id.starts_with("acct_payer")).unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -66,4 +119,69 @@ async fn a_payment_on_an_unknown_network_is_refused() {
     let reply = shop.pay(&payment).await;
     expect(&reply, 402);
     assert_eq!(reply.json()["detail"], "the payment is for another network");
+}
+
+/// Two nodes get the same payment, and the second one cannot wait for the end of the round.
+
+/// What a process leaves that died between the reservation and the round.
+async fn reserved(shop: &Shop, payment: &Value) -> Payment {
+    let (now, message) = (shop.app.engine.clock().now(), message(payment));
+    let ends = i64::try_from(message.authorization.valid_before).unwrap();
+    let left = Payment {
+        id: PaymentId::new(now, 7),
+        account: AccountId::parse(&payer(&shop.app).await).unwrap(),
+        key: PaymentKey {
+            network: PaymentNetwork::BaseSepolia,
+            asset: PaymentNetwork::BaseSepolia.asset().to_owned(),
+            payer: message.authorization.from.clone(),
+            nonce: message.authorization.nonce.clone(),
+        },
+        protocol: PaymentProtocol::V2,
+        amount: 3_000,
+        request_digest: request_digest(),
+        payment_digest: message.digest(),
+        identifier: None,
+        state: PaymentState::Reserved,
+        settle_request: "{}".to_owned(),
+        valid_before: Timestamp::from_millis(ends * 1_000),
+        round: None,
+        answer: None,
+        transaction: None,
+        reason: None,
+        attempts: 0,
+        created_at: now,
+        updated_at: now,
+    };
+    let behalf = Behalf::from(&left.account);
+    let new = NewPayment { payment: left.clone(), most_open: 8 };
+    shop.app.store.payments().reserve(&behalf, &new, None).await.unwrap();
+    left
+}
+
+/// A request that waits for another one and leaves takes what it holds along.
+#[tokio::test]
+async fn a_repeated_request_that_leaves_leaves_nothing_behind() {
+    let says = [gated(says_valid()), gated(says_valid()), gated(says_valid())];
+    let shop = Shop::of(says, |_| {}).await;
+    let (payment, encoder) = (shop.payment(1), encoder());
+    let engine = &shop.app.engine;
+    let memory = Arc::new(engine.visitor_memory());
+    let first = PurchaseOrder { memory: Some(Arc::clone(&memory)), ..order(&payment, &encoder) };
+    tokio::select! {
+        _ = engine.purchase(first) => panic!("it waits for the executors"),
+        () = shop.executors[0].wait_for_calls(1) => {}
+    }
+    // The work goes on, and its memory is still counted.
+    assert_eq!((Arc::strong_count(&memory), Arc::strong_count(&encoder)), (2, 2));
+    for _ in 0..5 {
+        let again = engine.purchase(order(&payment, &encoder));
+        let left = tokio::time::timeout(Duration::from_millis(50), again).await;
+        assert!(left.is_err(), "it waits for the first one");
+    }
+    assert_eq!(Arc::strong_count(&encoder), 2, "only that of the first one is left");
+    shop.executors.iter().for_each(FakeExecutor::release);
+    let bought = engine.purchase(order(&payment, &encoder)).await.unwrap();
+    assert!(matches!(bought, PurchaseOutcome::Delivered(_)), "{bought:?}");
+    assert_eq!((Arc::strong_count(&memory), Arc::strong_count(&encoder)), (1, 1));
+    assert_eq!(shop.facilitator.transfers().len(), 1);
 }
