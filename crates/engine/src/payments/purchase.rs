@@ -25,7 +25,10 @@ use jurat_wire::x402::{
 use super::{
     Delivery, PaymentRefused, PaymentSettings, PurchaseOrder, PurchaseOutcome, payer_account,
 };
-use crate::{Engine, EngineError, IdempotencyKey, LimitExceeded, RoundWatcher, rounds::walk::seed};
+use crate::{
+    Engine, EngineError, IdempotencyKey, LimitExceeded, RoundWatcher,
+    rounds::walk::{is_abandoned, seed},
+};
 
 /// How far a payment may be refused: with the demand, so that the payer can sign another one.
 enum Step<T> {
@@ -193,25 +196,13 @@ impl Engine {
         order: PurchaseOrder,
         demand: PaymentDemand,
     ) -> Result<PurchaseOutcome, EngineError> {
-        let payments = self.inner.store.payments();
-        let Some(payment) = payments.get(&Behalf::Platform, &payment.id).await? else {
-            // A concurrent request with the same payment was refused, and gave it back.
-            let detail = "another request with this payment ended without a charge; send it again";
-            return Err(EngineError::Conflict(detail.to_owned()));
-        };
-        if payment.state == PaymentState::FailedFinal {
-            let problem = PaymentFault::Unsettled.to_string();
-            return Ok(self.refused(&order, &demand, problem, Some(payment)));
-        }
+        let payment = self.stored_payment(&payment.id).await?;
         if payment.state != PaymentState::Reserved {
-            return known(payment).ok_or(EngineError::Bug("a payment has no outcome"));
+            return self.outcome(payment, &order, &demand);
         }
         let round = match self.paid_round(&payment, &order).await {
             Ok(round) => round,
-            Err(error) => {
-                self.release_payment(&payment).await;
-                return Err(error);
-            }
+            Err(error) => return self.unless_begun(payment, error).await,
         };
         if !is_chargeable(&round) {
             self.release_payment(&payment).await;
@@ -222,18 +213,61 @@ impl Engine {
                 is_repeated: false,
             })));
         }
-        let (id, answer) = (round.open.id.clone(), (order.encoder)(round));
-        let unchanged = payment.id.clone();
-        let Some(settled) = self.settle_first(payment, id, answer).await? else {
-            // Another node carries it out.
-            return Ok(PurchaseOutcome::Pending(unchanged));
-        };
-        if settled.state == PaymentState::FailedFinal {
-            let problem = PaymentFault::Unsettled.to_string();
-            return Ok(self.refused(&order, &demand, problem, Some(settled)));
+        let (reserved, id) = (payment.id.clone(), round.open.id.clone());
+        let answer = (order.encoder)(round);
+        match self.settle_first(payment, id, answer).await? {
+            Some(settled) => self.outcome(settled, &order, &demand).map(first_time),
+            // Another process was faster, or gave the payment back.
+            None => self.outcome(self.stored_payment(&reserved).await?, &order, &demand),
         }
-        let outcome = known(settled).ok_or(EngineError::Bug("a payment has no outcome"))?;
-        Ok(first_time(outcome))
+    }
+
+    async fn stored_payment(&self, id: &PaymentId) -> Result<Payment, EngineError> {
+        let stored = self.inner.store.payments().get(&Behalf::Platform, id).await?;
+        stored.ok_or_else(|| {
+            // A concurrent request with the same payment was refused, and gave it back.
+            let detail = "another request with this payment ended without a charge; send it again";
+            EngineError::Conflict(detail.to_owned())
+        })
+    }
+
+    /// The outcome of a payment that is on record.
+    fn outcome(
+        &self,
+        payment: Payment,
+        order: &PurchaseOrder,
+        demand: &PaymentDemand,
+    ) -> Result<PurchaseOutcome, EngineError> {
+        if payment.state == PaymentState::FailedFinal {
+            let problem = PaymentFault::Unsettled.to_string();
+            return Ok(self.refused(order, demand, problem, Some(payment)));
+        }
+        known(payment).ok_or(EngineError::Bug("a payment has no outcome"))
+    }
+
+    /// Gives a payment back whose round could not be carried out, unless a round was begun for it:
+    /// whoever began it may still settle.
+    async fn unless_begun(
+        &self,
+        payment: Payment,
+        error: EngineError,
+    ) -> Result<PurchaseOutcome, EngineError> {
+        let begun = self.round_of_payment(&payment).await;
+        if begun.is_ok_and(|begun| begun.is_none_or(|round| is_abandoned(&round))) {
+            self.release_payment(&payment).await;
+            return Err(error);
+        }
+        tracing::info!(error = %error, "a paid round goes on without this request");
+        Ok(PurchaseOutcome::Pending(payment.id))
+    }
+
+    /// The round that was begun for a payment, by whichever node.
+    async fn round_of_payment(&self, payment: &Payment) -> Result<Option<Round>, EngineError> {
+        let (account, behalf) = (&payment.account, Behalf::from(&payment.account));
+        let key = round_key(payment);
+        let found = self.inner.store.idempotency().get(&behalf, account, &key).await?;
+        let Some(id) = found.and_then(|found| found.round) else { return Ok(None) };
+        Ok(self.inner.store.rounds().get(&behalf, account, &id).await?)
     }
 
     /// Stores the reply with the intent to settle, and settles; `None` if another node does.
@@ -279,7 +313,7 @@ impl Engine {
         let limits = self.payment_settings()?.limits;
         let caller = self.payer_caller(&payment.account, limits.rounds).await?;
         let once = IdempotencyKey {
-            key: format!("x402:{}", payment.id),
+            key: round_key(payment),
             operation: order.job.work.kind().as_str(),
             request_digest: order.request_digest.clone(),
         };
@@ -375,6 +409,11 @@ fn new_payment(
         created_at: now,
         updated_at: now,
     }
+}
+
+/// The idempotency key of the round that is paid for.
+fn round_key(payment: &Payment) -> String {
+    format!("x402:{}", payment.id)
 }
 
 /// The payment, if it belongs to this request.

@@ -122,6 +122,34 @@ async fn a_payment_on_an_unknown_network_is_refused() {
 }
 
 /// Two nodes get the same payment, and the second one cannot wait for the end of the round.
+#[tokio::test]
+async fn a_node_gives_no_payment_back_that_another_one_works_for() {
+    let says = [gated(says_valid()), gated(says_valid()), gated(says_valid())];
+    let shop = Shop::of(says, |_| {}).await;
+    let payment = shop.payment(1);
+    let stopping = neighbour(&shop, |_| {}).await;
+    let suspending = neighbour(&shop, |_| {}).await;
+    let other = async {
+        shop.executors[0].wait_for_calls(1).await;
+        stopping.engine.stop_rounds();
+        let stopped = stopping.engine.purchase(order(&payment, &encoder())).await.unwrap();
+        let account = payer(&shop.app).await;
+        let path = format!("/v1/accounts/{account}/suspend");
+        expect(&shop.app.admin().post(&path, &json!({})).await, 200);
+        let suspended = pay_at(&suspending, &payment).await;
+        shop.executors.iter().for_each(FakeExecutor::release);
+        (stopped, suspended)
+    };
+    let (reply, (stopped, suspended)) = tokio::join!(shop.pay(&payment), other);
+    assert!(matches!(stopped, PurchaseOutcome::Pending(_)), "{stopped:?}");
+    expect(&suspended, 202);
+    expect(&reply, 200);
+    assert_eq!(reply.json()["verdict"], "VALID");
+    let path = suspended.headers["location"].to_str().unwrap();
+    expect(&shop.app.anonymous().get(path).await, 200);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+    assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3);
+}
 
 /// What a process leaves that died between the reservation and the round.
 async fn reserved(shop: &Shop, payment: &Value) -> Payment {
