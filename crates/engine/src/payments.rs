@@ -7,6 +7,7 @@ mod chain;
 mod facilitator;
 mod purchase;
 mod reconcile;
+mod reserve;
 mod settle;
 
 use std::{fmt, sync::Arc, time::Duration};
