@@ -3,7 +3,7 @@
 use jurat_core::{
     id::{PaymentId, RoundId},
     idempotency::SavedAnswer,
-    payment::{PaymentDemand, PaymentFault, price, record::Payment, state::PaymentState},
+    payment::{PaymentDemand, PaymentFault, price, record::Payment, seconds, state::PaymentState},
     policy::SEMANTIC,
     round::{Round, RoundEnding},
 };
@@ -56,6 +56,10 @@ impl Engine {
         if payment.state != PaymentState::Reserved {
             return self.outcome(payment, &order, &demand);
         }
+        if let Some(fault) = self.lapsed(&payment, &demand).await? {
+            self.release_payment(&payment).await;
+            return Ok(self.refused(&order, &demand, fault.to_string(), None));
+        }
         let round = match self.paid_round(&payment, &order).await {
             Ok(round) => round,
             Err(error) => return self.unless_begun(payment, error).await,
@@ -99,6 +103,23 @@ impl Engine {
             return Ok(self.refused(order, demand, problem, Some(payment)));
         }
         known(payment).ok_or(EngineError::Bug("a payment has no outcome"))
+    }
+
+    /// Why nothing is done any more for a payment that was set aside some time ago: its
+    /// authorization ends too soon. A round in progress goes on, and one that has ended is settled
+    /// as long as the authorization is valid.
+    async fn lapsed(
+        &self,
+        payment: &Payment,
+        demand: &PaymentDemand,
+    ) -> Result<Option<PaymentFault>, EngineError> {
+        let ends = seconds(payment.valid_before);
+        let Err(fault) = demand.check_end(ends, self.inner.clock.now()) else { return Ok(None) };
+        let begun = self.round_of_payment(payment).await?;
+        Ok(match begun.filter(|round| !is_abandoned(round)) {
+            Some(round) if round.closing.is_none() || fault != PaymentFault::Expired => None,
+            Some(_) | None => Some(fault),
+        })
     }
 
     /// Gives a payment back whose round could not be carried out, unless a round was begun for it:

@@ -186,6 +186,26 @@ async fn reserved(shop: &Shop, payment: &Value) -> Payment {
     left
 }
 
+#[tokio::test]
+async fn an_authorization_that_has_ended_is_not_worked_for() {
+    let shop = Shop::open().await;
+    expect(&shop.pay(&shop.payment(1)).await, 200);
+    let payment = shop.payment(2);
+    for (seconds, problem) in [
+        (150, "the authorization ends before the work can be done and settled"),
+        (100, "the authorization has expired"),
+    ] {
+        let left = reserved(&shop, &payment).await;
+        shop.app.clock.advance_ms(seconds * 1_000);
+        let reply = shop.pay(&payment).await;
+        expect(&reply, 402);
+        assert_eq!(reply.json()["detail"], problem);
+        let stored = shop.app.store.payments().get(&Behalf::Platform, &left.id).await.unwrap();
+        assert_eq!(stored, None);
+    }
+    assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3, "of the first payment");
+}
+
 /// A request that waits for another one and leaves takes what it holds along.
 #[tokio::test]
 async fn a_repeated_request_that_leaves_leaves_nothing_behind() {
