@@ -8,6 +8,7 @@ use jurat_core::{
         state::{ChainRecord, SettleAttempt},
     },
     strict_json,
+    time::Timestamp,
 };
 use serde_json::{Value, json};
 
@@ -31,6 +32,12 @@ const AUTHORIZATION_CANCELED: &str =
     "0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81";
 /// `Transfer(address,address,uint256)`.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/// A block of the chain.
+struct ChainBlock {
+    number: u64,
+    at: Timestamp,
+}
 
 impl Engine {
     /// Looks for the transfer that a payment demands. A proof is a transaction in which the token
@@ -60,18 +67,18 @@ impl Engine {
             return Some(ChainRecord::Paid { transaction: transaction.clone() });
         }
         let (payer, nonce) = (word(payment.key.payer.as_str()), &payment.key.nonce);
+        let latest = self.latest_block(rpc).await?;
         let data = format!("{AUTHORIZATION_STATE}{}{}", &payer[2..], &nonce[2..]);
-        let call = json!([{ "to": payment.key.asset, "data": data }, "latest"]);
+        let call = json!([{ "to": payment.key.asset, "data": data }, block_name(latest.number)]);
         let used = self.rpc(rpc, "eth_call", call).await?;
         if number(used.as_str()?)? == 0 {
-            return Some(ChainRecord::Unused);
+            return Some(ChainRecord::Unused { at: latest.at });
         }
-        let latest = self.rpc(rpc, "eth_blockNumber", json!([])).await?;
-        let from = number(latest.as_str()?)?.saturating_sub(BLOCKS_BACK.into());
+        let from = latest.number.saturating_sub(BLOCKS_BACK);
         let filter = json!([{
             "address": payment.key.asset,
-            "fromBlock": format!("0x{from:x}"),
-            "toBlock": "latest",
+            "fromBlock": block_name(from),
+            "toBlock": block_name(latest.number),
             "topics": [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], payer, nonce],
         }]);
         let found = self.rpc(rpc, "eth_getLogs", filter).await?;
@@ -111,6 +118,15 @@ impl Engine {
         Some(is_used && is_moved)
     }
 
+    /// The newest block that the node knows. The node may be late, so its time is that of the proof.
+    async fn latest_block(&self, rpc: &Uri) -> Option<ChainBlock> {
+        let found = self.rpc(rpc, "eth_getBlockByNumber", json!(["latest", false])).await?;
+        let member = |name: &str| u64::try_from(number(found.get(name)?.as_str()?)?).ok();
+        let seconds: i64 = member("timestamp")?.try_into().ok()?;
+        let at = Timestamp::from_millis(seconds.saturating_mul(1_000));
+        Some(ChainBlock { number: member("number")?, at })
+    }
+
     async fn rpc(&self, address: &Uri, method: &str, params: Value) -> Option<Value> {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let body = Bytes::from(call.to_string());
@@ -120,6 +136,11 @@ impl Engine {
         let document = strict_json::parse_within(&reply.body, MOST_VALUES).ok()?;
         document.get("result").filter(|it| !it.is_null()).cloned()
     }
+}
+
+/// A block as requests name it.
+fn block_name(number: u64) -> String {
+    format!("0x{number:x}")
 }
 
 /// An address as a word of 32 bytes.

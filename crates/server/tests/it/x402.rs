@@ -1,6 +1,7 @@
 //! `/api/*/x402`: rounds that are paid for one by one.
 
 mod battery;
+mod chain;
 mod faults;
 mod identifiers;
 mod limits;

@@ -1,0 +1,65 @@
+//! What the chain proves: its own time counts, a node that is late or wrong proves nothing, and a
+//! transfer is found however late somebody looks.
+
+use std::sync::Arc;
+
+use jurat_core::payment::network::PaymentNetwork;
+use jurat_testkit::{
+    app::TestApp,
+    fake_facilitator::{FacilitatorMode, NodeFault},
+};
+use serde_json::{Value, json};
+
+use super::{Shop, expect, nonce_of, verified};
+
+/// A day, in seconds.
+const DAY: i64 = 86_400;
+
+/// A payment whose authorization is good for two months.
+fn lasting(shop: &Shop, nonce: u8) -> Value {
+    let mut payment = shop.payment(nonce);
+    let until = shop.now() + 60 * DAY.unsigned_abs();
+    payment["payload"]["authorization"]["validBefore"] = json!(until.to_string());
+    payment
+}
+
+/// The findings of a check-up about payments.
+async fn findings(app: &TestApp) -> Vec<String> {
+    let found = app.admin().get("/v1/doctor").await.json();
+    let checks = found["checks"].as_array().unwrap().iter();
+    let checks = checks.filter(|it| it["check"] == "payments");
+    let text = |it: &Value| format!("{}: {}", it["status"], it["detail"]).replace('"', "");
+    checks.map(text).collect()
+}
+
+#[tokio::test]
+async fn a_node_that_is_late_does_not_prove_that_nothing_was_paid() {
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::FailsAfterSettling);
+    shop.facilitator.set_node(NodeFault::Late(600));
+    let payment = shop.payment(1);
+    expect(&shop.pay(&payment).await, 202);
+    // The authorization is over for good, but the node has not seen that yet.
+    shop.reconcile_after(400).await;
+    expect(&shop.pay(&payment).await, 202);
+    shop.facilitator.set_node(NodeFault::None);
+    shop.reconcile_after(200).await;
+    expect(&shop.pay(&payment).await, 200);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
+
+#[tokio::test]
+async fn a_wrong_clock_of_ours_does_not_prove_that_nothing_was_paid() {
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::RefusesToSettle);
+    let payment = shop.payment(1);
+    expect(&shop.pay(&payment).await, 202);
+    shop.app.clock.set_by_ms(DAY * 1_000);
+    shop.reconcile_after(1).await;
+    expect(&shop.pay(&payment).await, 202);
+    // It can still be settled, and it is.
+    shop.facilitator.set(FacilitatorMode::Honest);
+    shop.reconcile_after(1_000).await;
+    expect(&shop.pay(&payment).await, 200);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
