@@ -31,6 +31,7 @@ use jurat_wire::x402::{
     required::{IdentifierRule, PaidResource},
 };
 
+pub(crate) use self::chain::ChainMemory;
 use crate::{Engine, EngineError, RequestMemory, node::keyed_locks::KeyedLocks};
 
 /// How payments are accepted. Without it, nothing is sold.

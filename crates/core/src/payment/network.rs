@@ -18,6 +18,14 @@ impl PaymentNetwork {
         }
     }
 
+    /// The number of the chain, which its nodes name.
+    pub const fn chain_id(self) -> u64 {
+        match self {
+            Self::Base => 8_453,
+            Self::BaseSepolia => 84_532,
+        }
+    }
+
     /// The contract of the token, which is USDC. One base unit is a millionth of a dollar.
     pub const fn asset(self) -> &'static str {
         match self {

@@ -30,7 +30,7 @@ impl Engine {
         self.inner.failpoints.pass("payment_record_before");
         let settings = self.payment_settings()?;
         let chain = match &settings.rpc {
-            Some(rpc) => self.chain_record(rpc, &payment, &attempt).await,
+            Some(_) => self.chain_record(&payment, &attempt).await,
             None => ChainRecord::NoProof,
         };
         let now = self.inner.clock.now();

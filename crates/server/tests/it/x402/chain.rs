@@ -63,3 +63,50 @@ async fn a_wrong_clock_of_ours_does_not_prove_that_nothing_was_paid() {
     expect(&shop.pay(&payment).await, 200);
     assert_eq!(shop.facilitator.transfers().len(), 1);
 }
+
+#[tokio::test]
+async fn a_node_of_another_chain_proves_nothing_and_is_reported() {
+    for fault in [NodeFault::OtherChain, NodeFault::NoToken] {
+        let shop = Shop::open().await;
+        shop.facilitator.set(FacilitatorMode::FailsAfterSettling);
+        shop.facilitator.set_node(fault);
+        let payment = shop.payment(1);
+        expect(&shop.pay(&payment).await, 202);
+        shop.reconcile_after(1_000).await;
+        expect(&shop.pay(&payment).await, 202);
+        shop.facilitator.set_node(NodeFault::None);
+        shop.reconcile_after(1_000).await;
+        expect(&shop.pay(&payment).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn the_check_up_names_a_node_of_another_chain() {
+    let shop = Shop::open().await;
+    let ok = "ok: accepted on base-sepolia (protocols 1 and 2); settlements in progress: 0";
+    assert_eq!(findings(&shop.app).await, [ok]);
+    shop.facilitator.set_node(NodeFault::OtherChain);
+    let wrong =
+        "problem: the node of the chain is on the chain 1, and `base-sepolia` is the chain 84532";
+    assert_eq!(findings(&shop.app).await, [wrong]);
+    shop.facilitator.set_node(NodeFault::Down);
+    let silent = "warning: the node of the chain does not answer";
+    assert_eq!(findings(&shop.app).await, [silent]);
+}
+
+#[tokio::test]
+async fn a_payment_on_another_network_than_the_nodes_is_not_looked_for_there() {
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::RefusesToSettle);
+    let payment = shop.payment(1);
+    expect(&shop.pay(&payment).await, 202);
+    // The operator changes the network, and the node with it, which knows nothing of the payment.
+    let mut settings = shop.facilitator.settings();
+    settings.network = PaymentNetwork::Base;
+    shop.facilitator.set_node(NodeFault::OnBase);
+    let other = TestApp::selling(Arc::clone(&shop.app.store), settings).await;
+    other.clock.advance_ms(DAY * 1_000);
+    shop.app.clock.advance_ms(DAY * 1_000);
+    other.engine.reconcile_payments().await.unwrap();
+    expect(&shop.pay(&payment).await, 202);
+}
