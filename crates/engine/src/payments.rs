@@ -69,10 +69,15 @@ impl PaymentTimeouts {
         Self { verify: quick, settle, rpc: quick }
     }
 
+    /// How long one look at the chain may take. It goes on later where it was interrupted.
+    fn look(self) -> Duration {
+        self.rpc * 5
+    }
+
     /// How long after the beginning of an attempt another process may repeat it: longer than all
     /// its calls.
     fn lease_ms(self) -> u64 {
-        let calls = self.settle + self.rpc * chain::MOST_QUESTIONS;
+        let calls = self.settle + self.look();
         u64::try_from((calls + Duration::from_secs(5)).as_millis()).unwrap_or(u64::MAX)
     }
 }

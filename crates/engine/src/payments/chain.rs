@@ -1,24 +1,20 @@
 //! What the chain shows about an authorization: the only proof that money moved, or cannot move.
 
 mod node;
+mod search;
 
-use std::sync::atomic::AtomicBool;
+use std::{collections::BTreeMap, sync::atomic::AtomicBool};
 
-use jurat_core::payment::{
-    record::Payment,
-    state::{ChainRecord, SettleAttempt},
+use jurat_core::{
+    id::PaymentId,
+    payment::{record::Payment, state::ChainRecord},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use self::node::{ChainNode, block_name, number};
 use super::facilitator::pay_to;
 use crate::Engine;
-
-/// How many blocks back the use of an authorization is looked for; nodes limit the range.
-const BLOCKS_BACK: u64 = 5_000;
-
-/// The questions of one look: the chain, two receipts, the latest block, the state and the log.
-pub(super) const MOST_QUESTIONS: u32 = 6;
 
 /// `AuthorizationUsed(address,bytes32)`.
 const AUTHORIZATION_USED: &str =
@@ -34,56 +30,43 @@ const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 pub(crate) struct ChainMemory {
     /// Whether the node named the chain of the settings.
     is_right: AtomicBool,
+    /// Payments whose transfer takes several looks to find, and the block with which the next one
+    /// begins.
+    searched: Mutex<BTreeMap<PaymentId, u64>>,
 }
 
 impl Engine {
     /// Looks for the transfer that a payment demands. A proof is a transaction in which the token
     /// used the authorization and moved exactly the amount from the payer to us.
-    pub(super) async fn chain_record(
-        &self,
-        payment: &Payment,
-        attempt: &SettleAttempt,
-    ) -> ChainRecord {
-        let record = match self.chain_node(payment.key.network).await {
-            Some(node) => look_up(node, payment, attempt).await,
-            None => None,
-        };
-        record.unwrap_or_else(|| {
+    pub(super) async fn chain_record(&self, payment: &Payment) -> ChainRecord {
+        let within = self.payment_settings().map(|settings| settings.timeouts.look());
+        let looked = tokio::time::timeout(within.unwrap_or_default(), self.look_up(payment)).await;
+        looked.ok().flatten().unwrap_or_else(|| {
             tracing::warn!(payment.id = %payment.id, "the chain did not say whether it was paid");
             ChainRecord::NoProof
         })
     }
-}
 
-async fn look_up(
-    node: ChainNode<'_>,
-    payment: &Payment,
-    attempt: &SettleAttempt,
-) -> Option<ChainRecord> {
-    if let SettleAttempt::Confirmed { transaction } = attempt
-        && is_paid_by(node, payment, transaction).await == Some(true)
-    {
-        return Some(ChainRecord::Paid { transaction: transaction.clone() });
+    async fn look_up(&self, payment: &Payment) -> Option<ChainRecord> {
+        let node = self.chain_node(payment.key.network).await?;
+        if let Some(transaction) = &payment.transaction
+            && is_paid_by(node, payment, transaction).await == Some(true)
+        {
+            return Some(ChainRecord::Paid { transaction: transaction.clone() });
+        }
+        let latest = node.latest().await?;
+        if !node.is_used(&payment.key, &block_name(latest.number)).await? {
+            return Some(ChainRecord::Unused { at: latest.at });
+        }
+        let now = self.inner.clock.now();
+        let log = self.inner.chain.log_of_use(node, payment, latest, now).await?;
+        if is_topic(&log, 0, AUTHORIZATION_CANCELED) {
+            return Some(ChainRecord::Cancelled);
+        }
+        let transaction = log.get("transactionHash")?.as_str()?.to_owned();
+        let is_paid = is_paid_by(node, payment, &transaction).await?;
+        is_paid.then_some(ChainRecord::Paid { transaction })
     }
-    let latest = node.latest().await?;
-    if !node.is_used(&payment.key, &block_name(latest.number)).await? {
-        return Some(ChainRecord::Unused { at: latest.at });
-    }
-    let (payer, nonce) = (word(payment.key.payer.as_str()), &payment.key.nonce);
-    let filter = json!([{
-        "address": payment.key.asset,
-        "fromBlock": block_name(latest.number.saturating_sub(BLOCKS_BACK)),
-        "toBlock": block_name(latest.number),
-        "topics": [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], payer, nonce],
-    }]);
-    let found = node.ask("eth_getLogs", filter).await?;
-    let log = found.as_array()?.first()?;
-    if is_topic(log, 0, AUTHORIZATION_CANCELED) {
-        return Some(ChainRecord::Cancelled);
-    }
-    let transaction = log.get("transactionHash")?.as_str()?.to_owned();
-    let is_paid = is_paid_by(node, payment, &transaction).await?;
-    is_paid.then_some(ChainRecord::Paid { transaction })
 }
 
 /// Whether a transaction is the demanded transfer; `None` if it is not on the chain.

@@ -23,14 +23,18 @@ impl Engine {
     /// Repeating it is safe: the request is always the same, and the chain accepts its nonce once.
     pub(super) async fn try_settle(
         &self,
-        payment: Payment,
+        mut payment: Payment,
         lease_token: u64,
     ) -> Result<Payment, EngineError> {
         let attempt = self.facilitator_settle(&payment).await;
+        // Remembered until it is proven: the facilitator may not say it again.
+        if let SettleAttempt::Confirmed { transaction } = &attempt {
+            payment.transaction = Some(transaction.clone());
+        }
         self.inner.failpoints.pass("payment_record_before");
         let settings = self.payment_settings()?;
         let chain = match &settings.rpc {
-            Some(_) => self.chain_record(&payment, &attempt).await,
+            Some(_) => self.chain_record(&payment).await,
             None => ChainRecord::NoProof,
         };
         let now = self.inner.clock.now();
@@ -52,6 +56,7 @@ impl Engine {
                 id: payment.id.clone(),
                 lease_token,
                 state,
+                transaction: payment.transaction.clone(),
                 reason: reason(&attempt),
                 attempts,
                 next_at: next_at(&payment, state, now),

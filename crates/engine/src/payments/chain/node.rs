@@ -77,7 +77,12 @@ impl ChainNode<'_> {
     /// The newest block that the node knows. The node may be late, so the time of this block is
     /// that of whatever the node says about it.
     pub(super) async fn latest(self) -> Option<ChainBlock> {
-        let found = self.ask("eth_getBlockByNumber", json!(["latest", false])).await?;
+        self.block("latest").await
+    }
+
+    /// The block of a name.
+    pub(super) async fn block(self, name: &str) -> Option<ChainBlock> {
+        let found = self.ask("eth_getBlockByNumber", json!([name, false])).await?;
         let member = |name: &str| u64::try_from(number(found.get(name)?.as_str()?)?).ok();
         let millis = i64::try_from(member("timestamp")?).ok()?.saturating_mul(1_000);
         Some(ChainBlock { number: member("number")?, at: Timestamp::from_millis(millis) })

@@ -110,3 +110,59 @@ async fn a_payment_on_another_network_than_the_nodes_is_not_looked_for_there() {
     other.engine.reconcile_payments().await.unwrap();
     expect(&shop.pay(&payment).await, 202);
 }
+
+#[tokio::test]
+async fn a_transfer_is_found_days_later() {
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::FailsAfterSettling);
+    shop.facilitator.set_node(NodeFault::Down);
+    let payment = shop.payment(1);
+    expect(&shop.pay(&payment).await, 202);
+    shop.app.clock.advance_ms(10 * DAY * 1_000);
+    shop.facilitator.set_node(NodeFault::None);
+    shop.reconcile_after(1).await;
+    expect(&shop.pay(&payment).await, 200);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
+
+/// Neither near the beginning nor near the end of a long time: each look goes on where the last
+/// one ended.
+#[tokio::test]
+async fn a_long_time_is_searched_in_several_looks() {
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::FailsBeforeSettling);
+    let payment = lasting(&shop, 1);
+    expect(&shop.pay(&payment).await, 202);
+    shop.app.clock.advance_ms(5 * DAY * 1_000);
+    shop.facilitator.set(FacilitatorMode::FailsAfterSettling);
+    shop.facilitator.set_node(NodeFault::Down);
+    shop.reconcile_after(1).await;
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+    shop.app.clock.advance_ms(5 * DAY * 1_000);
+    shop.facilitator.set_node(NodeFault::None);
+    let mut looks = 0;
+    while shop.pay(&payment).await.status != 200 {
+        let asked = shop.facilitator.asked("/rpc");
+        shop.reconcile_after(1_000).await;
+        looks += 1;
+        let questions = shop.facilitator.asked("/rpc") - asked;
+        assert!(questions < 20, "{questions} questions in one look");
+        assert!(looks < 20, "it is not found");
+    }
+    assert!(1 < looks);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
+
+#[tokio::test]
+async fn a_transaction_that_the_facilitator_named_is_looked_up_again() {
+    let shop = Shop::open().await;
+    shop.facilitator.set_node(NodeFault::Late(60));
+    let payment = shop.payment(1);
+    // The facilitator names the transaction, and the node does not know it yet.
+    expect(&shop.pay(&payment).await, 202);
+    // Later the facilitator says only that the authorization was used, and the node finds no logs.
+    shop.facilitator.set_node(NodeFault::NoLogs);
+    shop.reconcile_after(100).await;
+    expect(&shop.pay(&payment).await, 200);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
