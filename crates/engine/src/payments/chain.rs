@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, sync::atomic::AtomicBool};
 
 use jurat_core::{
     id::PaymentId,
-    payment::{record::Payment, state::ChainRecord},
+    payment::{
+        record::{Payment, PaymentKey},
+        state::ChainRecord,
+    },
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -45,6 +48,15 @@ impl Engine {
             tracing::warn!(payment.id = %payment.id, "the chain did not say whether it was paid");
             ChainRecord::NoProof
         })
+    }
+
+    /// Whether the chain shows that an authorization was used or cancelled. A chain that does not
+    /// answer stops no sale: what is paid is proven later.
+    pub(super) async fn is_spent(&self, key: &PaymentKey) -> bool {
+        let Ok(settings) = self.payment_settings() else { return false };
+        let asking = async { self.chain_node(key.network).await?.is_used(key, "latest").await };
+        let asked = tokio::time::timeout(settings.timeouts.rpc, asking).await;
+        asked.is_ok_and(|is_used| is_used == Some(true))
     }
 
     async fn look_up(&self, payment: &Payment) -> Option<ChainRecord> {

@@ -56,7 +56,11 @@ impl Engine {
         if let Err(wrong) = demand.check_time(&message.authorization, now) {
             return fault(wrong);
         }
-        if let Some(refused) = self.verify(order, demand, message).await? {
+        let mut refused = self.verify(order, demand, message).await?;
+        if refused.is_none() && self.is_spent(&key).await {
+            refused = Some(self.refused(order, demand, PaymentFault::Used.to_string(), None));
+        }
+        if let Some(refused) = refused {
             // A concurrent request may have settled it meanwhile; a new demand would be paid twice.
             let same = self.used(&key).await?.filter(|it| it.payment_digest == message.digest());
             return match same {

@@ -166,3 +166,22 @@ async fn a_transaction_that_the_facilitator_named_is_looked_up_again() {
     expect(&shop.pay(&payment).await, 200);
     assert_eq!(shop.facilitator.transfers().len(), 1);
 }
+
+#[tokio::test]
+async fn an_authorization_that_was_spent_elsewhere_buys_nothing() {
+    let shop = Shop::open().await;
+    let payment = shop.payment(1);
+    shop.facilitator.spend(&payment);
+    // A facilitator that does not look at the chain.
+    shop.facilitator.set(FacilitatorMode::SaysYes);
+    let reply = shop.pay(&payment).await;
+    expect(&reply, 402);
+    assert_eq!(reply.json()["detail"], "the authorization was used for another purchase");
+    assert!(shop.executors.iter().all(|it| verified(it) == 0));
+    assert_eq!(shop.facilitator.transfers()[0].nonce, nonce_of(1));
+    // A node that does not answer stops no sale.
+    shop.facilitator.set(FacilitatorMode::Honest);
+    shop.facilitator.set_node(NodeFault::Down);
+    expect(&shop.pay(&shop.payment(2)).await, 202);
+    assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3);
+}
