@@ -45,7 +45,7 @@ impl Engine {
         let within = self.payment_settings().map(|settings| settings.timeouts.look());
         let looked = tokio::time::timeout(within.unwrap_or_default(), self.look_up(payment)).await;
         looked.ok().flatten().unwrap_or_else(|| {
-            tracing::warn!(payment.id = %payment.id, "the chain did not say whether it was paid");
+            tracing::warn!(payment.digest = %payment.payment_digest, "the chain did not say whether it was paid");
             ChainRecord::NoProof
         })
     }

@@ -207,7 +207,7 @@ impl Engine {
             self.inner.store.payments().release(&behalf, &payment.account, &payment.id).await;
         if let Err(error) = released {
             // It stays reserved, and a repeated request carries it out.
-            tracing::warn!(error = %error, payment.id = %payment.id, "could not give a payment back");
+            tracing::warn!(error = %error, payment.digest = %payment.payment_digest, "could not give a payment back");
         }
     }
 

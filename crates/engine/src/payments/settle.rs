@@ -86,7 +86,7 @@ impl Engine {
         };
         if is_first {
             self.inner.metrics.payments.ended(PaymentState::Settled);
-            tracing::info!(payment.id = %payment.id, "settled a payment");
+            tracing::info!(payment.digest = %payment.payment_digest, "settled a payment");
         }
         let (state, transaction) = (PaymentState::Settled, Some(transaction));
         Ok(Payment { state, transaction, updated_at: now, ..payment })
@@ -103,7 +103,7 @@ impl Engine {
         if self.inner.metrics.write("payment_unsettled", writing).await? {
             self.inner.metrics.payments.ended(unsettled.state);
             let (state, reason) = (unsettled.state.as_str(), unsettled.reason.as_str());
-            tracing::warn!(payment.id = %payment.id, state, reason, "a payment was not settled");
+            tracing::warn!(payment.digest = %payment.payment_digest, state, reason, "a payment was not settled");
             let (state, reason) = (unsettled.state, Some(unsettled.reason));
             return Ok(Payment { state, reason, updated_at: unsettled.now, ..payment });
         }

@@ -233,3 +233,22 @@ async fn a_repeated_request_that_leaves_leaves_nothing_behind() {
     assert_eq!((Arc::strong_count(&memory), Arc::strong_count(&encoder)), (1, 1));
     assert_eq!(shop.facilitator.transfers().len(), 1);
 }
+
+#[tokio::test]
+async fn the_log_does_not_name_the_secret_ids_of_payments() {
+    let (log, _guard) = LogCapture::start();
+    let shop = Shop::open().await;
+    let settled = shop.pay(&shop.payment(1)).await;
+    expect(&settled, 200);
+    shop.facilitator.set(FacilitatorMode::RefusesToSettle);
+    let unknown = shop.pay(&shop.payment(2)).await;
+    expect(&unknown, 202);
+    let text = log.text();
+    assert!(text.contains("settled a payment"), "{text}");
+    assert!(text.contains("a payment was not settled"), "{text}");
+    for reply in [settled, unknown] {
+        let id = reply.headers["x-jurat-payment"].to_str().unwrap();
+        assert!(!text.contains(id), "{text}");
+    }
+    assert!(!text.contains(PAYER) && !text.contains(&nonce_of(1)), "{text}");
+}
