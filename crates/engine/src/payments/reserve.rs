@@ -6,7 +6,7 @@ use jurat_core::{
     code::ProblemCode,
     id::PaymentId,
     payment::{
-        Authorization, PaymentDemand, PaymentFault,
+        Authorization, EvmAddress, PaymentDemand, PaymentFault,
         network::PaymentNetwork,
         record::{Payment, PaymentKey},
         state::PaymentState,
@@ -145,8 +145,9 @@ impl Engine {
         message: &PaymentMessage,
     ) -> Result<Option<PurchaseOutcome>, EngineError> {
         let request = message.facilitator_request(demand, &order.resource);
+        let is_ours = |payer: &EvmAddress| *payer == message.authorization.from;
         match self.facilitator_verify(&request).await {
-            Some(VerifyReply::Valid { payer }) if payer == message.authorization.from => Ok(None),
+            Some(VerifyReply::Valid { payer }) if payer.as_ref().is_none_or(is_ours) => Ok(None),
             Some(VerifyReply::Invalid { reason }) => {
                 let problem = format!("{}: {reason}", PaymentFault::Refused);
                 Ok(Some(self.refused(order, demand, problem, None)))
