@@ -243,7 +243,7 @@ async fn validate_v2(
 }
 
 fn show_operation() -> Operation {
-    let text = "Returns the reply of a settled payment for at least a day, and 202 while the settlement is not known. The id of a payment is secret: the reply to the paid request has it in `X-Jurat-Payment`.";
+    let text = "Returns the reply of a settled payment for seven days, and 202 while the settlement is not known. The id of a payment is secret: the reply to the paid request has it in `X-Jurat-Payment`.";
     Operation::get("/api/v3/x402/payments/{payment_id}", "payment_show", show)
         .aliased("/api/v3", "/api/v4", "_v4")
         .for_visitors()
