@@ -137,7 +137,7 @@ pub struct PaymentPruning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaymentCounts {
     pub count: u64,
-    /// Since when the oldest waits.
+    /// When the oldest was reserved.
     pub first: Option<Timestamp>,
 }
 
@@ -199,7 +199,7 @@ const PRUNE: (&str, &str) = of_found!(
     ""
 );
 const COUNTS: &str = "\
-    select 'open' as id, cast(count(*) as bigint) as times, min(updated_at) as earliest \
+    select 'open' as id, cast(count(*) as bigint) as times, min(created_at) as earliest \
     from payments where state in ('settling', 'unknown')";
 
 /// Every statement, to check the query plans.

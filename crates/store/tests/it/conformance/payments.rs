@@ -190,7 +190,7 @@ pub(crate) async fn an_attempt_that_lost_its_turn_changes_nothing(backend: &Back
     assert!(end(store, &one, 8, PaymentState::Unknown).await);
     assert_eq!(get(store, &one).await.transaction.as_deref(), Some("0x7"), "it may be proven yet");
     let counts = store.payments().counts(&Behalf::Platform).await.unwrap();
-    assert_eq!(counts, PaymentCounts { count: 1, first: Some(at(20)) });
+    assert_eq!(counts, PaymentCounts { count: 1, first: Some(at(1)) });
     assert_eq!(take(store, 59, 9).await, []);
     assert_eq!(take(store, 60, 9).await.len(), 1);
     // A process that is alone need not wait for a stopped one.
