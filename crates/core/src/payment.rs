@@ -119,16 +119,26 @@ impl PaymentDemand {
 
     /// Checks that the authorization is valid now, and stays so until the payment is settled.
     pub fn check_time(&self, signed: &Authorization, now: Timestamp) -> Result<(), PaymentFault> {
-        let now = u64::try_from(now.millis().div_euclid(1_000)).unwrap_or_default();
-        if now < signed.valid_after {
+        if seconds(now) < signed.valid_after {
             return Err(PaymentFault::NotYetValid);
         }
-        if signed.valid_before <= now {
+        self.check_end(signed.valid_before, now)
+    }
+
+    /// Checks that an authorization that ends then stays valid until the payment is settled.
+    pub fn check_end(&self, valid_before: u64, now: Timestamp) -> Result<(), PaymentFault> {
+        let now = seconds(now);
+        if valid_before <= now {
             return Err(PaymentFault::Expired);
         }
         let needed = now.saturating_add(self.work_seconds).saturating_add(SETTLING_SECONDS);
-        if signed.valid_before < needed { Err(PaymentFault::TooShort) } else { Ok(()) }
+        if valid_before < needed { Err(PaymentFault::TooShort) } else { Ok(()) }
     }
+}
+
+/// Whole seconds since 1970, as authorizations count them.
+pub fn seconds(time: Timestamp) -> u64 {
+    u64::try_from(time.millis().div_euclid(1_000)).unwrap_or_default()
 }
 
 /// The one payment scheme: a transfer of exactly the price.

@@ -9,7 +9,7 @@ pub mod profile;
 pub mod replica;
 pub mod select;
 
-use std::str::FromStr;
+use std::{collections::BTreeMap, str::FromStr};
 
 use self::{
     consensus::{Consensus, Outcome},
@@ -166,6 +166,19 @@ impl RoundClosing {
         }
         unpaid
     }
+
+    fn withheld(mut self) -> Self {
+        let withheld = |it: Replica| Replica { answer: it.answer.withheld(), ..it };
+        self.replicas = self.replicas.into_iter().map(withheld).collect();
+        let counted = self.replicas.iter().filter(|replica| replica.is_counted());
+        let labels: BTreeMap<usize, Label> =
+            counted.map(|replica| (replica.seat, replica.answer.label())).collect();
+        self.consensus.verdicts = labels.into_values().collect();
+        self.consensus.verdict = None;
+        self.consensus.output = None;
+        self.consensus.score = None;
+        self
+    }
 }
 
 /// A round as it is read back.
@@ -174,6 +187,15 @@ pub struct Round {
     pub open: OpenRound,
     /// `None` while it is in progress.
     pub closing: Option<RoundClosing>,
+}
+
+impl Round {
+    /// The round for a payer who was not charged: without anything that the executors said. Codes
+    /// of failures, times and counts stay.
+    #[must_use]
+    pub fn withheld(self) -> Self {
+        Self { closing: self.closing.map(RoundClosing::withheld), ..self }
+    }
 }
 
 /// A round as a list shows it, without the answers.

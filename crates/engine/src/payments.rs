@@ -7,6 +7,7 @@ mod chain;
 mod facilitator;
 mod purchase;
 mod reconcile;
+mod reserve;
 mod settle;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -30,7 +31,8 @@ use jurat_wire::x402::{
     required::{IdentifierRule, PaidResource},
 };
 
-use crate::{Engine, EngineError, node::keyed_locks::KeyedLocks};
+pub(crate) use self::chain::ChainMemory;
+use crate::{Engine, EngineError, RequestMemory, node::keyed_locks::KeyedLocks};
 
 /// How payments are accepted. Without it, nothing is sold.
 #[derive(Debug, Clone)]
@@ -67,10 +69,15 @@ impl PaymentTimeouts {
         Self { verify: quick, settle, rpc: quick }
     }
 
+    /// How long one look at the chain may take. It goes on later where it was interrupted.
+    fn look(self) -> Duration {
+        self.rpc * 5
+    }
+
     /// How long after the beginning of an attempt another process may repeat it: longer than all
     /// its calls.
     fn lease_ms(self) -> u64 {
-        let calls = self.settle + self.rpc * chain::MOST_QUESTIONS;
+        let calls = self.settle + self.look();
         u64::try_from((calls + Duration::from_secs(5)).as_millis()).unwrap_or(u64::MAX)
     }
 }
@@ -112,6 +119,8 @@ pub struct PurchaseOrder {
     pub request_digest: String,
     pub payment: Option<PaymentMessage>,
     pub encoder: RoundEncoder,
+    /// The memory of the request, which is counted as long as the purchase needs it.
+    pub memory: Option<Arc<RequestMemory>>,
 }
 
 impl fmt::Debug for PurchaseOrder {

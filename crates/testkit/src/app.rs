@@ -207,6 +207,13 @@ impl TestApp {
         Self::assembled(store, EngineLimits::default(), settings).await
     }
 
+    /// Selling rounds within limits, on an embedded store in memory.
+    pub async fn selling_within(limits: EngineLimits, payments: PaymentSettings) -> Self {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        let settings = AppSettings { payments: Some(payments), ..AppSettings::default() };
+        Self::assembled(store, limits, settings).await
+    }
+
     /// Selling rounds, with consensus profiles of an operator, on an embedded store in memory.
     pub async fn selling_with(payments: PaymentSettings, profiles: ConsensusProfiles) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();

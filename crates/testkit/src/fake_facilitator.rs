@@ -5,7 +5,7 @@ mod chain;
 
 use std::{net::SocketAddr, sync::Arc};
 
-use jurat_engine::{PayerLimits, PaymentSettings, PaymentTimeouts};
+use jurat_engine::{Clock as _, PayerLimits, PaymentSettings, PaymentTimeouts};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
@@ -14,9 +14,12 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::chain::Chain;
-pub use self::chain::TokenTransfer;
-use crate::fake_executor::{http::ClientConnection, reach};
+use self::chain::{Chain, ChainClock};
+pub use self::chain::{NodeFault, TokenTransfer};
+use crate::{
+    app::ManualClock,
+    fake_executor::{http::ClientConnection, reach},
+};
 
 /// The address that is paid in tests.
 pub const PAY_TO: &str = "0x209693bc6afc0c5328ba36faf03c514ef312287c";
@@ -44,6 +47,8 @@ pub enum FacilitatorMode {
     RefusesToSettle,
     /// Says yes to everything, and moves nothing.
     SaysYes,
+    /// Verifies, settles and refuses like an honest one, and never names the payer.
+    NamesNobody,
     /// Moves the money, and names another payer.
     NamesOtherPayer,
     /// Moves the money, and names another amount.
@@ -122,9 +127,29 @@ impl FakeFacilitator {
         *self.shared.mode.lock() = mode;
     }
 
+    /// The chain takes its time from a clock, and not from where somebody set it.
+    pub fn follow(&self, clock: Arc<ManualClock>) {
+        let seconds = move || (clock.steady().millis() / 1_000).unsigned_abs();
+        self.shared.chain.lock().follow(ChainClock(Box::new(seconds)));
+    }
+
+    /// What is wrong with the node of the chain from now on.
+    pub fn set_node(&self, fault: NodeFault) {
+        self.shared.chain.lock().fault = fault;
+    }
+
     /// The transfers on the chain so far.
     pub fn transfers(&self) -> Vec<TokenTransfer> {
         self.shared.chain.lock().transfers()
+    }
+
+    /// Somebody else settles a payment on the chain.
+    pub fn spend(&self, payment: &Value) {
+        let asset = &payment["accepted"]["asset"];
+        let request = json!({
+            "paymentPayload": payment, "paymentRequirements": { "asset": asset },
+        });
+        self.shared.chain.lock().transfer(TokenTransfer::asked(&request));
     }
 
     /// The payer cancels an authorization on the chain.
@@ -197,11 +222,19 @@ async fn converse(stream: TcpStream, shared: Arc<FacilitatorState>) {
                 }
                 shared.settle(&body)
             }
-            "/rpc" => Answer::Json(200, shared.chain.lock().rpc(&body)),
+            "/rpc" => match shared.chain.lock().rpc(&body) {
+                Some(answer) => Answer::Json(200, answer),
+                None => Answer::Json(503, json!({})),
+            },
             _ => Answer::Json(404, json!({})),
         };
         match answer {
-            Answer::Json(status, body) => {
+            Answer::Json(status, mut body) => {
+                if *shared.mode.lock() == FacilitatorMode::NamesNobody
+                    && let Some(members) = body.as_object_mut()
+                {
+                    members.remove("payer");
+                }
                 if connection.reply_json(status, &body).await.is_err() {
                     return;
                 }
@@ -281,6 +314,7 @@ impl FacilitatorState {
             FacilitatorMode::NamesOtherPayee => answer["payTo"] = json!(payment.payer),
             FacilitatorMode::NamesOtherNetwork => answer["network"] = json!("eip155:1"),
             FacilitatorMode::Honest
+            | FacilitatorMode::NamesNobody
             | FacilitatorMode::HangsVerifying
             | FacilitatorMode::FailsVerifying
             | FacilitatorMode::FailsBeforeSettling

@@ -15,6 +15,7 @@ pub mod fake_facilitator;
 pub mod fake_provider;
 pub mod fake_receiver;
 pub mod json_table;
+pub mod log;
 pub mod mail;
 pub mod postgres;
 pub mod stalling_proxy;

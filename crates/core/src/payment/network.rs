@@ -18,6 +18,14 @@ impl PaymentNetwork {
         }
     }
 
+    /// The number of the chain, which its nodes name.
+    pub const fn chain_id(self) -> u64 {
+        match self {
+            Self::Base => 8_453,
+            Self::BaseSepolia => 84_532,
+        }
+    }
+
     /// The contract of the token, which is USDC. One base unit is a millionth of a dollar.
     pub const fn asset(self) -> &'static str {
         match self {
@@ -39,6 +47,11 @@ impl PaymentNetwork {
         match self {
             Self::Base | Self::BaseSepolia => "2",
         }
+    }
+
+    /// The network that a text names, in the words of either version.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|network| network.is_named(text))
     }
 
     /// Whether a text names the network, in the words of either version.

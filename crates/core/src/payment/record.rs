@@ -56,6 +56,7 @@ pub struct Payment {
     pub round: Option<RoundId>,
     /// The reply to the paid request, stored before money moves.
     pub answer: Option<SavedAnswer>,
+    /// The transaction of the transfer; until it is settled, the one that the facilitator named.
     pub transaction: Option<String>,
     /// Why the latest attempt to settle did not succeed.
     pub reason: Option<String>,

@@ -39,8 +39,8 @@ pub enum SettleAttempt {
 pub enum ChainRecord {
     /// It was used for exactly the demanded transfer.
     Paid { transaction: String },
-    /// It is unused.
-    Unused,
+    /// It is unused in a block of this time.
+    Unused { at: Timestamp },
     /// The payer cancelled it.
     Cancelled,
     /// The chain was not asked, did not answer, or shows something else.
@@ -54,6 +54,7 @@ pub struct SettleFacts {
     pub may_be_sent: bool,
     /// From then on, the chain refuses the authorization.
     pub valid_before: Timestamp,
+    /// The time of this machine, which proves nothing about the chain.
     pub now: Timestamp,
     /// Whether the chain can be asked.
     pub can_prove: bool,
@@ -72,21 +73,23 @@ pub fn resolve(
     chain: &ChainRecord,
     facts: SettleFacts,
 ) -> (PaymentState, Option<String>) {
-    let is_over = facts.valid_before.plus_millis(FINALITY_MS) < facts.now;
+    let is_over = |at: Timestamp| facts.valid_before.plus_millis(FINALITY_MS) < at;
     match (chain, attempt) {
         (ChainRecord::Paid { transaction }, _) => {
             (PaymentState::Settled, Some(transaction.clone()))
         }
         (ChainRecord::Cancelled, _) => (PaymentState::FailedFinal, None),
-        (ChainRecord::Unused, _) if is_over => (PaymentState::FailedFinal, None),
+        (ChainRecord::Unused { at }, _) if is_over(*at) => (PaymentState::FailedFinal, None),
         // Without a way to ask the chain, the word of the operator's facilitator counts.
         (ChainRecord::NoProof, SettleAttempt::Confirmed { transaction }) if !facts.can_prove => {
             (PaymentState::Settled, Some(transaction.clone()))
         }
-        (ChainRecord::NoProof, SettleAttempt::NotSent { .. }) if is_over && !facts.may_be_sent => {
+        (ChainRecord::NoProof, SettleAttempt::NotSent { .. })
+            if is_over(facts.now) && !facts.may_be_sent =>
+        {
             (PaymentState::FailedFinal, None)
         }
-        (ChainRecord::Unused | ChainRecord::NoProof, _) => (PaymentState::Unknown, None),
+        (ChainRecord::Unused { .. } | ChainRecord::NoProof, _) => (PaymentState::Unknown, None),
     }
 }
 
@@ -135,11 +138,11 @@ mod tests {
         let on = facts(true, true, true);
         assert_eq!(resolve(&no, &paid, on), (PaymentState::Settled, Some("0x2".to_owned())));
         assert_eq!(resolve(&yes, &ChainRecord::NoProof, on).0, PaymentState::Unknown);
-        assert_eq!(resolve(&yes, &ChainRecord::Unused, on).0, PaymentState::FailedFinal);
-        assert_eq!(
-            resolve(&yes, &ChainRecord::Unused, facts(true, false, true)).0,
-            PaymentState::Unknown
-        );
+        // The time of the chain counts, and not ours.
+        let unused = |millis| ChainRecord::Unused { at: Timestamp::from_millis(millis) };
+        let end = 1_000 + i64::try_from(FINALITY_MS).unwrap();
+        assert_eq!(resolve(&yes, &unused(end + 1), on).0, PaymentState::FailedFinal);
+        assert_eq!(resolve(&yes, &unused(end), on).0, PaymentState::Unknown);
         assert_eq!(resolve(&yes, &ChainRecord::Cancelled, on).0, PaymentState::FailedFinal);
         let off = facts(true, false, false);
         assert_eq!(

@@ -112,6 +112,19 @@ impl ReplicaAnswer {
         }
     }
 
+    /// The answer without anything that the executor said. A verdict counts as said.
+    #[must_use]
+    pub fn withheld(self) -> Self {
+        let failed = |code| Self::nothing(code, "the round was not charged, so this is withheld");
+        match self {
+            Self::Vote(_) => failed(FailureCode::Cancelled),
+            Self::Abstained { label, .. } => {
+                Self::Abstained { label, said: AnswerContent::default() }
+            }
+            Self::Nothing { failure, .. } => failed(failure.code),
+        }
+    }
+
     /// Whether the executor answered, even if it declined to decide.
     pub const fn has_answered(&self) -> bool {
         !matches!(self.label(), Label::Timeout | Label::Error | Label::Cancelled)
@@ -293,5 +306,36 @@ impl ReplicaFailure {
     /// A failure with its explanation.
     pub fn new(code: FailureCode, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_withheld_answer_says_why_there_is_none_and_nothing_else() {
+        let said = || AnswerContent {
+            output: Some(json!("secret")),
+            score: Some(0.5),
+            notes: vec!["secret".to_owned()],
+            ..AnswerContent::default()
+        };
+        let vote = ReplicaAnswer::Vote(ReplicaVote { label: Label::Valid, said: said() });
+        let abstained = ReplicaAnswer::Abstained { label: Label::Retry, said: said() };
+        let failure = ReplicaFailure::new(FailureCode::InvalidOutput, "secret");
+        let failed = ReplicaAnswer::failed(failure, Some(said()));
+        for (answer, label, code) in [
+            (vote, Label::Cancelled, Some(FailureCode::Cancelled)),
+            (abstained, Label::Retry, None),
+            (failed, Label::InvalidOutput, Some(FailureCode::InvalidOutput)),
+        ] {
+            let withheld = answer.withheld();
+            assert_eq!(withheld.label(), label);
+            assert_eq!(withheld.failure().map(|failure| failure.code), code);
+            assert!(!format!("{withheld:?}").contains("secret"), "{withheld:?}");
+        }
     }
 }

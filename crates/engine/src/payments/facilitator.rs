@@ -106,7 +106,7 @@ fn read_settled(payment: &Payment, document: &Value) -> SettleAttempt {
         None => unclear("the answer of the facilitator has another form"),
         Some(SettleReply::Failure { reason }) => SettleAttempt::Refused { reason },
         Some(SettleReply::Success { payer, transaction, network, amount }) => {
-            if payer != payment.key.payer {
+            if payer.is_some_and(|payer| payer != payment.key.payer) {
                 return unclear("the facilitator names another payer");
             }
             if !payment.key.network.is_named(&network) {

@@ -1,35 +1,22 @@
-//! A purchase: check the payment, set it aside, run the round, settle, and only then hand the reply
-//! over.
+//! A purchase: set the payment aside, run the round, settle, and only then hand the reply over.
 
 use jurat_core::{
-    account::caller::Caller,
-    code::ProblemCode,
     id::{PaymentId, RoundId},
     idempotency::SavedAnswer,
-    payment::{
-        PaymentDemand, PaymentFault, price,
-        record::{Payment, PaymentKey},
-        state::PaymentState,
-    },
+    payment::{PaymentDemand, PaymentFault, price, record::Payment, seconds, state::PaymentState},
     policy::SEMANTIC,
-    round::{Round, RoundEnding, consensus::Outcome},
-    time::Timestamp,
+    round::{Round, RoundEnding},
 };
-use jurat_store::{Behalf, NewPayment, PaymentRefusal, PaymentSettling, WriteOutcome};
-use jurat_wire::x402::{
-    facilitator::VerifyReply, payment::PaymentMessage, required::IdentifierRule,
-};
+use jurat_store::{Behalf, PaymentSettling};
+use jurat_wire::x402::required::IdentifierRule;
 
 use super::{
-    Delivery, PaymentRefused, PaymentSettings, PurchaseOrder, PurchaseOutcome, payer_account,
+    Delivery, PaymentRefused, PaymentSettings, PurchaseOrder, PurchaseOutcome, reserve::Step,
 };
-use crate::{Engine, EngineError, IdempotencyKey, LimitExceeded, RoundWatcher, rounds::walk::seed};
-
-/// How far a payment may be refused: with the demand, so that the payer can sign another one.
-enum Step<T> {
-    Next(T),
-    Stop(PurchaseOutcome),
-}
+use crate::{
+    Engine, EngineError, IdempotencyKey, RoundWatcher,
+    rounds::walk::{is_abandoned, seed},
+};
 
 impl Engine {
     /// Sells one round. The reply is handed over if the payment was settled; a payment whose
@@ -41,189 +28,123 @@ impl Engine {
             let problem = "the request is paid for; it has no payment".to_owned();
             return Ok(self.refused(&order, &demand, problem, None));
         };
-        if settings.identifier == IdentifierRule::Required && message.identifier.is_none() {
-            let problem = "is required; name the payment, and use the same name if you repeat it";
-            return Err(EngineError::invalid("extensions.payment-identifier.info.id", problem));
-        }
-        let payment = match self.reserve(&order, &demand, &message).await? {
+        let payment = match self.reserve_payment(&order, &demand, &message).await? {
             Step::Next(payment) => payment,
             Step::Stop(outcome) => return Ok(outcome),
         };
-        // A purchase ends also if its caller leaves.
+        // One request at a time carries a payment out on this node. Another one waits here, so that
+        // nothing of it is left if its caller leaves.
+        let turn = self.inner.purchases.of(payment.id.clone()).acquire().await;
+        // From here on, the purchase ends also if its caller leaves.
         let engine = self.clone();
-        let carried = async move { engine.carry_out(payment, order, demand).await };
+        let carried = async move {
+            let _turn = turn;
+            engine.carry_out(payment, order, demand).await
+        };
         let carried = self.inner.background.spawn(carried).await;
         carried.map_err(|_| EngineError::Bug("a purchase panicked"))?
     }
 
-    /// Finds the payment, or verifies it and sets it aside for this request.
-    async fn reserve(
-        &self,
-        order: &PurchaseOrder,
-        demand: &PaymentDemand,
-        message: &PaymentMessage,
-    ) -> Result<Step<Payment>, EngineError> {
-        let fault = |fault: PaymentFault| {
-            Ok(Step::Stop(self.refused(order, demand, fault.to_string(), None)))
-        };
-        if let Err(wrong) = demand.check_terms(&message.accepted, &message.authorization) {
-            return fault(wrong);
-        }
-        let key = PaymentKey {
-            network: demand.network,
-            asset: demand.network.asset().to_owned(),
-            payer: message.authorization.from.clone(),
-            nonce: message.authorization.nonce.clone(),
-        };
-        if let Some(found) = self.used(&key).await? {
-            // Nonces are public on the chain, so another signature may be anybody's.
-            return if found.payment_digest == message.digest() {
-                same_request(found, order).map(Step::Next)
-            } else {
-                fault(PaymentFault::Used)
-            };
-        }
-        let now = self.inner.clock.now();
-        if let Err(wrong) = demand.check_time(&message.authorization, now) {
-            return fault(wrong);
-        }
-        if let Some(refused) = self.verify(order, demand, message).await? {
-            // A concurrent request may have settled it meanwhile; a new demand would be paid twice.
-            let same = self.used(&key).await?.filter(|it| it.payment_digest == message.digest());
-            return match same {
-                Some(found) => same_request(found, order).map(Step::Next),
-                None => Ok(Step::Stop(refused)),
-            };
-        }
-        let account = payer_account(&key.payer);
-        let caller = self.admit_payer(&account).await?;
-        if let Some(found) = self.named(&caller, message).await? {
-            return same_request(found, order).map(Step::Next);
-        }
-        self.require_storage(&caller).await?;
-        let payment = new_payment(self, order, demand, message, key);
-        if self.insert(&payment).await? {
-            return Ok(Step::Next(payment));
-        }
-        // A concurrent request was faster, with the same authorization or the same name.
-        let same = self.used(&payment.key).await?;
-        let found = match same.filter(|it| it.payment_digest == payment.payment_digest) {
-            Some(found) => Some(found),
-            None => self.named(&caller, message).await?,
-        };
-        found.map_or_else(
-            || fault(PaymentFault::Used),
-            |found| same_request(found, order).map(Step::Next),
-        )
-    }
-
-    /// The payment that used an authorization.
-    async fn used(&self, key: &PaymentKey) -> Result<Option<Payment>, EngineError> {
-        Ok(self.inner.store.payments().of_authorization(&Behalf::Platform, key).await?)
-    }
-
-    /// Records a reservation; `false` if its authorization or its name is known.
-    async fn insert(&self, payment: &Payment) -> Result<bool, EngineError> {
-        let most_open = u32::try_from(self.payment_settings()?.limits.rounds).unwrap_or(u32::MAX);
-        let new = NewPayment { payment: payment.clone(), most_open };
-        let (payments, behalf) = (self.inner.store.payments(), Behalf::from(&payment.account));
-        self.inner.failpoints.pass("payment_reserve_before");
-        let writing = payments.reserve(&behalf, &new, None);
-        match self.inner.metrics.write("payment_reserve", writing).await? {
-            WriteOutcome::Done(()) => {
-                self.inner.failpoints.pass("payment_reserve_after");
-                Ok(true)
-            }
-            WriteOutcome::Refused(PaymentRefusal::Known) | WriteOutcome::Repeated => Ok(false),
-            WriteOutcome::Refused(PaymentRefusal::TooManyOpen) => {
-                Err(LimitExceeded::Payments(most_open).into())
-            }
-        }
-    }
-
-    /// The payment that the payer gave the same name to. The payer is verified.
-    async fn named(
-        &self,
-        caller: &Caller,
-        message: &PaymentMessage,
-    ) -> Result<Option<Payment>, EngineError> {
-        let Some(name) = &message.identifier else { return Ok(None) };
-        let account = caller.account();
-        let behalf = Behalf::from(account);
-        Ok(self.inner.store.payments().of_identifier(&behalf, account, name).await?)
-    }
-
-    /// Lets the facilitator check the signature and the balance; the outcome if it does not accept
-    /// the payment.
-    async fn verify(
-        &self,
-        order: &PurchaseOrder,
-        demand: &PaymentDemand,
-        message: &PaymentMessage,
-    ) -> Result<Option<PurchaseOutcome>, EngineError> {
-        let request = message.facilitator_request(demand, &order.resource);
-        match self.facilitator_verify(&request).await {
-            Some(VerifyReply::Valid { payer }) if payer == message.authorization.from => Ok(None),
-            Some(VerifyReply::Invalid { reason }) => {
-                let problem = format!("{}: {reason}", PaymentFault::Refused);
-                Ok(Some(self.refused(order, demand, problem, None)))
-            }
-            Some(VerifyReply::Valid { .. }) | None => Err(EngineError::refused(
-                ProblemCode::PaymentUnavailable,
-                "the facilitator did not answer whether the payment is valid; nothing was paid",
-            )),
-        }
-    }
-
-    /// Does what is left to do for a payment. One request at a time does it on this node.
+    /// Does what is left to do for a payment, in its turn.
     async fn carry_out(
         &self,
         payment: Payment,
         order: PurchaseOrder,
         demand: PaymentDemand,
     ) -> Result<PurchaseOutcome, EngineError> {
-        let _turn = self.inner.purchases.of(payment.id.clone()).acquire().await;
-        let payments = self.inner.store.payments();
-        let Some(payment) = payments.get(&Behalf::Platform, &payment.id).await? else {
-            // A concurrent request with the same payment was refused, and gave it back.
-            let detail = "another request with this payment ended without a charge; send it again";
-            return Err(EngineError::Conflict(detail.to_owned()));
-        };
-        if payment.state == PaymentState::FailedFinal {
-            let problem = PaymentFault::Unsettled.to_string();
-            return Ok(self.refused(&order, &demand, problem, Some(payment)));
-        }
+        let payment = self.stored_payment(&payment.id).await?;
         if payment.state != PaymentState::Reserved {
-            return known(payment).ok_or(EngineError::Bug("a payment has no outcome"));
+            return self.outcome(payment, &order, &demand);
+        }
+        if let Some(fault) = self.lapsed(&payment, &demand).await? {
+            self.release_payment(&payment).await;
+            return Ok(self.refused(&order, &demand, fault.to_string(), None));
         }
         let round = match self.paid_round(&payment, &order).await {
             Ok(round) => round,
-            Err(error) => {
-                self.release_payment(&payment).await;
-                return Err(error);
-            }
+            Err(error) => return self.unless_begun(payment, error).await,
         };
-        let is_charged = is_chargeable(&round);
-        let (id, answer) = (round.open.id.clone(), (order.encoder)(round));
-        if !is_charged {
+        if !is_chargeable(&round) {
             self.release_payment(&payment).await;
+            let answer = (order.encoder)(round.withheld());
             return Ok(PurchaseOutcome::Delivered(Box::new(Delivery {
                 answer,
                 payment: None,
                 is_repeated: false,
             })));
         }
-        let unchanged = payment.id.clone();
-        let Some(settled) = self.settle_first(payment, id, answer).await? else {
-            // Another node carries it out.
-            return Ok(PurchaseOutcome::Pending(unchanged));
-        };
-        if settled.state == PaymentState::FailedFinal {
-            let problem = PaymentFault::Unsettled.to_string();
-            return Ok(self.refused(&order, &demand, problem, Some(settled)));
+        let (reserved, id) = (payment.id.clone(), round.open.id.clone());
+        let answer = (order.encoder)(round);
+        match self.settle_first(payment, id, answer).await? {
+            Some(settled) => self.outcome(settled, &order, &demand).map(first_time),
+            // Another process was faster, or gave the payment back.
+            None => self.outcome(self.stored_payment(&reserved).await?, &order, &demand),
         }
-        let outcome = known(settled).ok_or(EngineError::Bug("a payment has no outcome"))?;
-        Ok(first_time(outcome))
+    }
+
+    async fn stored_payment(&self, id: &PaymentId) -> Result<Payment, EngineError> {
+        let stored = self.inner.store.payments().get(&Behalf::Platform, id).await?;
+        stored.ok_or_else(|| {
+            // A concurrent request with the same payment was refused, and gave it back.
+            let detail = "another request with this payment ended without a charge; send it again";
+            EngineError::Conflict(detail.to_owned())
+        })
+    }
+
+    /// The outcome of a payment that is on record.
+    fn outcome(
+        &self,
+        payment: Payment,
+        order: &PurchaseOrder,
+        demand: &PaymentDemand,
+    ) -> Result<PurchaseOutcome, EngineError> {
+        if payment.state == PaymentState::FailedFinal {
+            let problem = PaymentFault::Unsettled.to_string();
+            return Ok(self.refused(order, demand, problem, Some(payment)));
+        }
+        known(payment).ok_or(EngineError::Bug("a payment has no outcome"))
+    }
+
+    /// Why nothing is done any more for a payment that was set aside some time ago: its
+    /// authorization ends too soon. A round in progress goes on, and one that has ended is settled
+    /// as long as the authorization is valid.
+    async fn lapsed(
+        &self,
+        payment: &Payment,
+        demand: &PaymentDemand,
+    ) -> Result<Option<PaymentFault>, EngineError> {
+        let ends = seconds(payment.valid_before);
+        let Err(fault) = demand.check_end(ends, self.inner.clock.now()) else { return Ok(None) };
+        let begun = self.round_of_payment(payment).await?;
+        Ok(match begun.filter(|round| !is_abandoned(round)) {
+            Some(round) if round.closing.is_none() || fault != PaymentFault::Expired => None,
+            Some(_) | None => Some(fault),
+        })
+    }
+
+    /// Gives a payment back whose round could not be carried out, unless a round was begun for it:
+    /// whoever began it may still settle.
+    async fn unless_begun(
+        &self,
+        payment: Payment,
+        error: EngineError,
+    ) -> Result<PurchaseOutcome, EngineError> {
+        let begun = self.round_of_payment(&payment).await;
+        if begun.is_ok_and(|begun| begun.is_none_or(|round| is_abandoned(&round))) {
+            self.release_payment(&payment).await;
+            return Err(error);
+        }
+        tracing::info!(error = %error, "a paid round goes on without this request");
+        Ok(PurchaseOutcome::Pending(payment.id))
+    }
+
+    /// The round that was begun for a payment, by whichever node.
+    async fn round_of_payment(&self, payment: &Payment) -> Result<Option<Round>, EngineError> {
+        let (account, behalf) = (&payment.account, Behalf::from(&payment.account));
+        let key = round_key(payment);
+        let found = self.inner.store.idempotency().get(&behalf, account, &key).await?;
+        let Some(id) = found.and_then(|found| found.round) else { return Ok(None) };
+        Ok(self.inner.store.rounds().get(&behalf, account, &id).await?)
     }
 
     /// Stores the reply with the intent to settle, and settles; `None` if another node does.
@@ -269,7 +190,7 @@ impl Engine {
         let limits = self.payment_settings()?.limits;
         let caller = self.payer_caller(&payment.account, limits.rounds).await?;
         let once = IdempotencyKey {
-            key: format!("x402:{}", payment.id),
+            key: round_key(payment),
             operation: order.job.work.kind().as_str(),
             request_digest: order.request_digest.clone(),
         };
@@ -286,11 +207,11 @@ impl Engine {
             self.inner.store.payments().release(&behalf, &payment.account, &payment.id).await;
         if let Err(error) = released {
             // It stays reserved, and a repeated request carries it out.
-            tracing::warn!(error = %error, payment.id = %payment.id, "could not give a payment back");
+            tracing::warn!(error = %error, payment.digest = %payment.payment_digest, "could not give a payment back");
         }
     }
 
-    fn refused(
+    pub(super) fn refused(
         &self,
         order: &PurchaseOrder,
         demand: &PaymentDemand,
@@ -328,44 +249,9 @@ fn demand(
     })
 }
 
-fn new_payment(
-    engine: &Engine,
-    order: &PurchaseOrder,
-    demand: &PaymentDemand,
-    message: &PaymentMessage,
-    key: PaymentKey,
-) -> Payment {
-    let now = engine.inner.clock.now();
-    let seconds = i64::try_from(message.authorization.valid_before).unwrap_or(i64::MAX);
-    Payment {
-        id: PaymentId::new(now, engine.inner.clock.bits()),
-        account: payer_account(&key.payer),
-        key,
-        protocol: message.protocol,
-        amount: demand.amount,
-        request_digest: order.request_digest.clone(),
-        payment_digest: message.digest(),
-        identifier: message.identifier.clone(),
-        state: PaymentState::Reserved,
-        settle_request: message.facilitator_request(demand, &order.resource).to_string(),
-        valid_before: Timestamp::from_micros(seconds.saturating_mul(1_000_000)),
-        round: None,
-        answer: None,
-        transaction: None,
-        reason: None,
-        attempts: 0,
-        created_at: now,
-        updated_at: now,
-    }
-}
-
-/// The payment, if it belongs to this request.
-fn same_request(found: Payment, order: &PurchaseOrder) -> Result<Payment, EngineError> {
-    if found.request_digest == order.request_digest {
-        return Ok(found);
-    }
-    let detail = "the payment was used for another request; sign a new one, with a new name";
-    Err(EngineError::refused(ProblemCode::IdempotencyMismatch, detail))
+/// The idempotency key of the round that is paid for.
+fn round_key(payment: &Payment) -> String {
+    format!("x402:{}", payment.id)
 }
 
 /// The outcome of a payment that is on record; `None` if it failed for good.
@@ -399,6 +285,7 @@ fn first_time(outcome: PurchaseOutcome) -> PurchaseOutcome {
 /// Whether a round is worth its price: it ended by itself, and at least one replica has a vote.
 fn is_chargeable(round: &Round) -> bool {
     round.closing.as_ref().is_some_and(|closing| {
-        closing.ending == RoundEnding::Closed && closing.consensus.outcome != Outcome::Failed
+        let has_vote = closing.consensus.groups.iter().any(Option::is_some);
+        closing.ending == RoundEnding::Closed && has_vote
     })
 }

@@ -23,14 +23,18 @@ impl Engine {
     /// Repeating it is safe: the request is always the same, and the chain accepts its nonce once.
     pub(super) async fn try_settle(
         &self,
-        payment: Payment,
+        mut payment: Payment,
         lease_token: u64,
     ) -> Result<Payment, EngineError> {
         let attempt = self.facilitator_settle(&payment).await;
+        // Remembered until it is proven: the facilitator may not say it again.
+        if let SettleAttempt::Confirmed { transaction } = &attempt {
+            payment.transaction = Some(transaction.clone());
+        }
         self.inner.failpoints.pass("payment_record_before");
         let settings = self.payment_settings()?;
         let chain = match &settings.rpc {
-            Some(rpc) => self.chain_record(rpc, &payment, &attempt).await,
+            Some(_) => self.chain_record(&payment).await,
             None => ChainRecord::NoProof,
         };
         let now = self.inner.clock.now();
@@ -52,6 +56,7 @@ impl Engine {
                 id: payment.id.clone(),
                 lease_token,
                 state,
+                transaction: payment.transaction.clone(),
                 reason: reason(&attempt),
                 attempts,
                 next_at: next_at(&payment, state, now),
@@ -81,7 +86,7 @@ impl Engine {
         };
         if is_first {
             self.inner.metrics.payments.ended(PaymentState::Settled);
-            tracing::info!(payment.id = %payment.id, "settled a payment");
+            tracing::info!(payment.digest = %payment.payment_digest, "settled a payment");
         }
         let (state, transaction) = (PaymentState::Settled, Some(transaction));
         Ok(Payment { state, transaction, updated_at: now, ..payment })
@@ -98,7 +103,7 @@ impl Engine {
         if self.inner.metrics.write("payment_unsettled", writing).await? {
             self.inner.metrics.payments.ended(unsettled.state);
             let (state, reason) = (unsettled.state.as_str(), unsettled.reason.as_str());
-            tracing::warn!(payment.id = %payment.id, state, reason, "a payment was not settled");
+            tracing::warn!(payment.digest = %payment.payment_digest, state, reason, "a payment was not settled");
             let (state, reason) = (unsettled.state, Some(unsettled.reason));
             return Ok(Payment { state, reason, updated_at: unsettled.now, ..payment });
         }

@@ -15,7 +15,9 @@ use jurat_core::{
     payment::record::{Payment, PaymentProtocol},
     round::{Round, job::Job},
 };
-use jurat_engine::{Delivery, Engine, PaymentRefused, PurchaseOrder, PurchaseOutcome};
+use jurat_engine::{
+    Delivery, Engine, PaymentRefused, PurchaseOrder, PurchaseOutcome, RequestMemory,
+};
 use jurat_wire::{
     api::{
         consensus_reply::{DelegateReply, VerdictReply},
@@ -81,6 +83,7 @@ pub(super) struct PaidRequest {
     url: String,
     /// The payment, and the version of the protocol that the sender speaks.
     payment: Option<PaymentMessage>,
+    memory: Option<Arc<RequestMemory>>,
 }
 
 impl FromRequestParts<Engine> for PaidRequest {
@@ -97,6 +100,7 @@ impl FromRequestParts<Engine> for PaidRequest {
             url: url(engine, &parts.headers, &path),
             path,
             payment,
+            memory: parts.extensions.get::<Arc<RequestMemory>>().cloned(),
         })
     }
 }
@@ -239,7 +243,7 @@ async fn validate_v2(
 }
 
 fn show_operation() -> Operation {
-    let text = "Returns the reply of a settled payment for at least a day, and 202 while the settlement is not known. The id of a payment is secret: the reply to the paid request has it in `X-Jurat-Payment`.";
+    let text = "Returns the reply of a settled payment for seven days, and 202 while the settlement is not known. The id of a payment is secret: the reply to the paid request has it in `X-Jurat-Payment`.";
     Operation::get("/api/v3/x402/payments/{payment_id}", "payment_show", show)
         .aliased("/api/v3", "/api/v4", "_v4")
         .for_visitors()
@@ -289,6 +293,7 @@ impl PaidRequest {
             request_digest: canonical::digest(&request),
             payment: self.payment,
             encoder: Arc::new(move |round| encoded(round, &version)),
+            memory: self.memory,
         };
         Ok(respond(engine.purchase(order).await?, protocol))
     }

@@ -1,16 +1,19 @@
 //! `/api/*/x402`: rounds that are paid for one by one.
 
 mod battery;
+mod chain;
 mod faults;
 mod identifiers;
 mod limits;
 mod payers;
+mod records;
 mod replays;
+mod uncharged;
 
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jurat_engine::PaymentSettings;
+use jurat_engine::{EngineLimits, PaymentSettings};
 use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::{TestApp, TestReply},
@@ -58,6 +61,22 @@ impl Shop {
         let mut settings = facilitator.settings();
         change(&mut settings);
         let app = TestApp::selling(store, settings).await;
+        Self::run_by(app, facilitator, behaviours).await
+    }
+
+    /// With limits of the node.
+    pub(crate) async fn limited(limits: EngineLimits, behaviours: [Behaviour; 3]) -> Self {
+        let facilitator = FakeFacilitator::start().await;
+        let app = TestApp::selling_within(limits, facilitator.settings()).await;
+        Self::run_by(app, facilitator, behaviours).await
+    }
+
+    async fn run_by(
+        app: TestApp,
+        facilitator: FakeFacilitator,
+        behaviours: [Behaviour; 3],
+    ) -> Self {
+        facilitator.follow(Arc::clone(&app.clock));
         let executors = app.executors(behaviours).await;
         Self { app: Arc::new(app), facilitator, executors }
     }

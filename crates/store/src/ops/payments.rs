@@ -114,6 +114,8 @@ pub struct PaymentUnsettled {
     pub lease_token: u64,
     /// `unknown` or `failed_final`.
     pub state: PaymentState,
+    /// The transaction that the facilitator named, if it ever did.
+    pub transaction: Option<String>,
     pub reason: String,
     /// Attempts that may have reached the facilitator.
     pub attempts: u32,
@@ -135,7 +137,7 @@ pub struct PaymentPruning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaymentCounts {
     pub count: u64,
-    /// Since when the oldest waits.
+    /// When the oldest was reserved.
     pub first: Option<Timestamp>,
 }
 
@@ -185,9 +187,9 @@ const SETTLED: &str = "\
 /// A reply that was not paid for is not kept.
 const UNSETTLED: &str = "\
     update payments set state = $1, reason = $2, attempts = $3, lease_token = null, \
-    next_at = $4, updated_at = $5, \
+    next_at = $4, updated_at = $5, transaction_id = $6, \
     answer = case when cast($1 as text) = 'failed_final' then null else answer end \
-    where account_id = $6 and id = $7 and lease_token = $8 and state in ('settling', 'unknown')";
+    where account_id = $7 and id = $8 and lease_token = $9 and state in ('settling', 'unknown')";
 const RELEASE: &str = "\
     delete from payments where account_id = $1 and id = $2 and state = 'reserved'";
 const PRUNE: (&str, &str) = of_found!(
@@ -197,7 +199,7 @@ const PRUNE: (&str, &str) = of_found!(
     ""
 );
 const COUNTS: &str = "\
-    select 'open' as id, cast(count(*) as bigint) as times, min(updated_at) as earliest \
+    select 'open' as id, cast(count(*) as bigint) as times, min(created_at) as earliest \
     from payments where state in ('settling', 'unknown')";
 
 /// Every statement, to check the query plans.
@@ -293,6 +295,7 @@ async fn unsettled(tx: &mut Tx<'_>, end: &PaymentUnsettled) -> Result<bool> {
         end.attempts,
         end.next_at,
         end.now,
+        end.transaction.as_ref(),
         &end.account,
         end.id.as_str(),
         end.lease_token

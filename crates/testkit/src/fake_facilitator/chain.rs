@@ -1,12 +1,22 @@
 //! A chain with one token, as far as a payment needs it.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use serde_json::{Value, json};
 
 const USED: &str = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
 const CANCELED: &str = "0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81";
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/// When the chain began, in seconds since 1970, and how long each of its blocks takes.
+const GENESIS: u64 = 1_600_000_000;
+const BLOCK_SECONDS: u64 = 2;
+/// The largest range of blocks in which the node looks for logs.
+const MOST_BLOCKS: u64 = 10_000;
 
 /// A transfer of the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,22 +44,82 @@ impl TokenTransfer {
 }
 
 #[derive(Debug)]
-enum Record {
+struct Record {
+    block: u64,
+    spending: Spending,
+}
+
+/// How an authorization was used.
+#[derive(Debug)]
+enum Spending {
     Moved { transfer: TokenTransfer, transaction: String },
     Cancelled,
 }
 
+/// The time of the chain, in seconds since 1970.
+pub(super) struct ChainClock(pub(super) Box<dyn Fn() -> u64 + Send + Sync>);
+
+impl fmt::Debug for ChainClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainClock").finish_non_exhaustive()
+    }
+}
+
+/// What is wrong with the node of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NodeFault {
+    #[default]
+    None,
+    /// It is so many seconds behind.
+    Late(u64),
+    /// It belongs to another chain, on which the token does not exist.
+    OtherChain,
+    /// It belongs to Base, where the authorizations are unused.
+    OnBase,
+    /// It finds no code at the address of the token.
+    NoToken,
+    /// It finds no logs.
+    NoLogs,
+    /// It does not answer.
+    Down,
+}
+
 /// The authorizations that were used, by payer and nonce.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Chain {
     records: BTreeMap<(String, String), Record>,
+    clock: ChainClock,
+    pub(super) fault: NodeFault,
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "a server of its own has the real clock")]
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        Self { records: BTreeMap::new(), clock: ChainClock(Box::new(now)), fault: NodeFault::None }
+    }
 }
 
 impl Chain {
+    pub(super) fn follow(&mut self, clock: ChainClock) {
+        self.clock = clock;
+    }
+
+    /// The newest block of all, whatever the node knows.
+    fn newest(&self) -> u64 {
+        ((self.clock.0)() - GENESIS) / BLOCK_SECONDS
+    }
+
+    /// The newest block that the node knows.
+    fn head(&self) -> u64 {
+        let late = if let NodeFault::Late(seconds) = self.fault { seconds } else { 0 };
+        self.newest() - late / BLOCK_SECONDS
+    }
+
     pub(super) fn transfers(&self) -> Vec<TokenTransfer> {
-        let moved = self.records.values().filter_map(|record| match record {
-            Record::Moved { transfer, .. } => Some(transfer.clone()),
-            Record::Cancelled => None,
+        let moved = self.records.values().filter_map(|record| match &record.spending {
+            Spending::Moved { transfer, .. } => Some(transfer.clone()),
+            Spending::Cancelled => None,
         });
         moved.collect()
     }
@@ -74,49 +144,87 @@ impl Chain {
     pub(super) fn transfer(&mut self, transfer: TokenTransfer) -> String {
         let transaction = format!("0x{:064x}", self.records.len() + 1);
         let key = (transfer.payer.clone(), transfer.nonce.clone());
-        self.records.insert(key, Record::Moved { transfer, transaction: transaction.clone() });
+        self.record(key, Spending::Moved { transfer, transaction: transaction.clone() });
         transaction
     }
 
     pub(super) fn cancel(&mut self, payer: &str, nonce: &str) {
-        self.records.insert((payer.to_owned(), nonce.to_owned()), Record::Cancelled);
+        self.record((payer.to_owned(), nonce.to_owned()), Spending::Cancelled);
     }
 
-    /// Answers as a node of the chain.
-    pub(super) fn rpc(&self, body: &Value) -> Value {
+    fn record(&mut self, key: (String, String), spending: Spending) {
+        let block = self.newest();
+        self.records.insert(key, Record { block, spending });
+    }
+
+    /// Answers as a node of the chain; `None` if it does not.
+    pub(super) fn rpc(&self, body: &Value) -> Option<Value> {
         let params = &body["params"];
+        let head = self.head();
         let result = match body["method"].as_str().unwrap_or_default() {
-            "eth_blockNumber" => json!("0x10"),
-            "eth_call" => {
-                let data = params[0]["data"].as_str().unwrap_or_default();
-                let (payer, nonce) = (&data[34..74], &data[74..138]);
-                let key = (format!("0x{payer}"), format!("0x{nonce}"));
-                json!(format!("0x{:064x}", u8::from(self.records.contains_key(&key))))
+            _ if self.fault == NodeFault::Down => return None,
+            "eth_chainId" if self.fault == NodeFault::OtherChain => json!("0x1"),
+            "eth_chainId" if self.fault == NodeFault::OnBase => json!("0x2105"),
+            "eth_chainId" => json!("0x14a34"),
+            "eth_blockNumber" => json!(format!("0x{head:x}")),
+            "eth_getBlockByNumber" => block(number(&params[0], head), head),
+            "eth_call" => self.state(params, head),
+            "eth_getLogs" => self.logs(&params[0], head),
+            "eth_getTransactionReceipt" => {
+                self.receipt(params[0].as_str().unwrap_or_default(), head)
             }
-            "eth_getLogs" => self.logs(&params[0]["topics"]),
-            "eth_getTransactionReceipt" => self.receipt(params[0].as_str().unwrap_or_default()),
             _ => Value::Null,
         };
-        json!({ "jsonrpc": "2.0", "id": body["id"], "result": result })
+        let mut answer = json!({ "jsonrpc": "2.0", "id": body["id"] });
+        if result.is_null() {
+            answer["error"] = json!({ "code": -32_000, "message": "not available" });
+        } else {
+            answer["result"] = result;
+        }
+        Some(answer)
     }
 
-    fn logs(&self, topics: &Value) -> Value {
-        let found = self.records.iter().filter(|((payer, nonce), _)| {
-            topics[1] == json!(word(payer)) && topics[2] == json!(nonce)
+    fn state(&self, params: &Value, head: u64) -> Value {
+        if matches!(self.fault, NodeFault::OtherChain | NodeFault::NoToken) {
+            return json!("0x");
+        }
+        let block = number(&params[1], head);
+        if head < block {
+            return Value::Null;
+        }
+        let data = params[0]["data"].as_str().unwrap_or_default();
+        let key = (format!("0x{}", &data[34..74]), format!("0x{}", &data[74..138]));
+        let is_used = self.records.get(&key).is_some_and(|it| it.block <= block);
+        let is_used = is_used && self.fault != NodeFault::OnBase;
+        json!(format!("0x{:064x}", u8::from(is_used)))
+    }
+
+    fn logs(&self, filter: &Value, head: u64) -> Value {
+        let from = number(&filter["fromBlock"], head);
+        let to = number(&filter["toBlock"], head).min(head);
+        if self.fault == NodeFault::NoLogs || from + MOST_BLOCKS <= to {
+            return Value::Null;
+        }
+        let topics = &filter["topics"];
+        let found = self.records.iter().filter(|((payer, nonce), record)| {
+            (from..=to).contains(&record.block)
+                && topics[1] == json!(word(payer))
+                && topics[2] == json!(nonce)
         });
-        let logs = found.map(|((payer, nonce), record)| match record {
-            Record::Moved { transaction, .. } => json!({
+        let logs = found.map(|((payer, nonce), record)| match &record.spending {
+            Spending::Moved { transaction, .. } => json!({
                 "topics": [USED, word(payer), nonce], "transactionHash": transaction,
             }),
-            Record::Cancelled => json!({ "topics": [CANCELED, word(payer), nonce] }),
+            Spending::Cancelled => json!({ "topics": [CANCELED, word(payer), nonce] }),
         });
         logs.collect()
     }
 
-    fn receipt(&self, wanted: &str) -> Value {
-        let mut moved = self.records.values().filter_map(|record| match record {
-            Record::Moved { transfer, transaction } => Some((transfer, transaction)),
-            Record::Cancelled => None,
+    fn receipt(&self, wanted: &str, head: u64) -> Value {
+        let known = self.records.values().filter(|record| record.block <= head);
+        let mut moved = known.filter_map(|record| match &record.spending {
+            Spending::Moved { transfer, transaction } => Some((transfer, transaction)),
+            Spending::Cancelled => None,
         });
         let Some((transfer, _)) = moved.find(|(_, transaction)| *transaction == wanted) else {
             return Value::Null;
@@ -134,6 +242,20 @@ impl Chain {
             ],
         })
     }
+}
+
+/// The number of a block that a request names.
+fn number(named: &Value, head: u64) -> u64 {
+    let text = named.as_str().unwrap_or_default();
+    text.strip_prefix("0x").map_or(head, |digits| u64::from_str_radix(digits, 16).unwrap())
+}
+
+fn block(number: u64, head: u64) -> Value {
+    if head < number {
+        return Value::Null;
+    }
+    let at = GENESIS + number * BLOCK_SECONDS;
+    json!({ "number": format!("0x{number:x}"), "timestamp": format!("0x{at:x}") })
 }
 
 fn word(address: &str) -> String {

@@ -9,21 +9,34 @@ const LONGEST_REASON: usize = 200;
 /// The answer of a facilitator to a request to verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerifyReply {
-    Valid { payer: EvmAddress },
-    Invalid { reason: String },
+    /// The payer is optional.
+    Valid {
+        payer: Option<EvmAddress>,
+    },
+    Invalid {
+        reason: String,
+    },
 }
 
 /// The answer of a facilitator to a request to settle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettleReply {
-    Success { payer: EvmAddress, transaction: String, network: String, amount: Option<String> },
-    Failure { reason: String },
+    /// The payer and the amount are optional.
+    Success {
+        payer: Option<EvmAddress>,
+        transaction: String,
+        network: String,
+        amount: Option<String>,
+    },
+    Failure {
+        reason: String,
+    },
 }
 
 /// Reads the answer to a request to verify; `None` if it has another form.
 pub fn verify_reply(document: &Value) -> Option<VerifyReply> {
     if document.get("isValid")?.as_bool()? {
-        Some(VerifyReply::Valid { payer: document.get("payer")?.as_str()?.parse().ok()? })
+        Some(VerifyReply::Valid { payer: payer(document).ok()? })
     } else {
         Some(VerifyReply::Invalid { reason: reason(document, "invalidReason") })
     }
@@ -34,7 +47,7 @@ pub fn settle_reply(document: &Value) -> Option<SettleReply> {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     if document.get("success")?.as_bool()? {
         Some(SettleReply::Success {
-            payer: text("payer")?.parse().ok()?,
+            payer: payer(document).ok()?,
             transaction: hex_of(text("transaction")?, 32)?,
             network: text("network")?.to_owned(),
             amount: text("amount").filter(|it| !it.is_empty()).map(str::to_owned),
@@ -42,6 +55,12 @@ pub fn settle_reply(document: &Value) -> Option<SettleReply> {
     } else {
         Some(SettleReply::Failure { reason: reason(document, "errorReason") })
     }
+}
+
+/// The payer that an answer names, if any.
+fn payer(document: &Value) -> Result<Option<EvmAddress>, &'static str> {
+    let named = document.get("payer").filter(|it| !it.is_null());
+    named.map(|it| it.as_str().unwrap_or_default().parse()).transpose()
 }
 
 /// The reason in the facilitator's words, which nothing depends on.

@@ -1,45 +1,16 @@
 //! The log contains neither keys nor questions and answers of judges.
 
-use std::{io, sync::Arc};
-
-use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, verdict};
-use parking_lot::Mutex;
+use jurat_testkit::{
+    fake_provider::{FakeProvider, ProviderReply, verdict},
+    log::LogCapture,
+};
 use serde_json::json;
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::{BOTH, JudgeTestNode, KEY, question, task};
 
-#[derive(Clone, Default)]
-struct LogCapture(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for LogCapture {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for LogCapture {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test]
 async fn keys_candidates_and_answers_stay_out_of_the_log() {
-    let log = LogCapture::default();
-    let lines = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(log.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(lines);
+    let (log, _guard) = LogCapture::start();
     let leak = json!({"error": {"code": "invalid_api_key", "message": format!("bad key {KEY}")}});
     let refuses = json!({"error": {"message": format!("no `temperature` with {KEY}")}});
     let mut failures = Vec::new();
@@ -58,7 +29,7 @@ async fn keys_candidates_and_answers_stay_out_of_the_log() {
             failures.extend(judged.outcome.err().map(|failure| failure.detail));
         }
     }
-    let text = String::from_utf8(log.0.lock().clone()).unwrap();
+    let text = log.text();
     assert!(text.contains("calling a judge again"), "{text}");
     assert!(text.contains("model rejects some request options; leaving them out"), "{text}");
     assert_eq!(failures.len(), 2);

@@ -3,7 +3,7 @@
 use jurat_core::{checkup::CheckupFinding, payment::record::PaymentProtocol};
 use jurat_store::Behalf;
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, PaymentSettings};
 
 /// An unknown settlement is usually known within this time.
 const OVERDUE_AFTER_MS: u64 = 600_000;
@@ -25,11 +25,7 @@ impl Engine {
             let advice = "Check the facilitator, and set `x402.rpc_url`, so that the chain can be asked; the payers wait for their replies.";
             findings.push(CheckupFinding::warning("payments", text, advice));
         }
-        if settings.rpc.is_none() {
-            let text = "the facilitator's word is the only proof of a payment";
-            let advice = "Set `x402.rpc_url` to a node of the chain.";
-            findings.push(CheckupFinding::warning("payments", text, advice));
-        }
+        findings.extend(self.chain_finding(settings).await);
         let view = self.pool_view().await?;
         let sessions = view.pool.sessions.values();
         let dear = sessions.filter(|it| settings.price_per_replica < it.price_micros).count();
@@ -49,5 +45,30 @@ impl Engine {
             findings.push(CheckupFinding::ok("payments", text));
         }
         Ok(findings)
+    }
+
+    /// What is wrong with the node of the chain.
+    async fn chain_finding(&self, settings: &PaymentSettings) -> Option<CheckupFinding> {
+        if settings.rpc.is_none() {
+            let text = "the facilitator's word is the only proof of a payment";
+            let advice = "Set `x402.rpc_url` to a node of the chain.";
+            return Some(CheckupFinding::warning("payments", text, advice));
+        }
+        let (network, wanted) = (settings.network, settings.network.chain_id());
+        match self.chain_id().await {
+            Some(found) if found == wanted => None,
+            Some(found) => {
+                let text = format!(
+                    "the node of the chain is on the chain {found}, and `{network}` is the chain {wanted}"
+                );
+                let advice = "Set `x402.rpc_url` to a node of the network in `x402.network`; until then, no payment is proven.";
+                Some(CheckupFinding::problem("payments", text, advice))
+            }
+            None => {
+                let text = "the node of the chain does not answer";
+                let advice = "Check `x402.rpc_url`; until it answers, no payment is proven.";
+                Some(CheckupFinding::warning("payments", text, advice))
+            }
+        }
     }
 }

@@ -103,23 +103,6 @@ async fn concurrent_requests_for_different_things_are_one_purchase() {
 }
 
 #[tokio::test]
-async fn a_round_without_any_vote_costs_nothing() {
-    let shop = Shop::of([status(500), status(500), status(500)], |_| {}).await;
-    let payment = shop.payment(1);
-    let reply = shop.pay(&payment).await;
-    expect(&reply, 200);
-    assert_eq!(reply.json()["consensus"]["outcome"], "failed");
-    assert!(!reply.headers.contains_key("payment-response"));
-    assert_eq!(shop.facilitator.asked("/settle"), 0);
-    // The payment is still good.
-    shop.executors.iter().for_each(|it| it.set(says_valid()));
-    let reply = shop.pay(&payment).await;
-    expect(&reply, 200);
-    assert_eq!(reply.json()["verdict"], "VALID");
-    assert_eq!(shop.facilitator.transfers().len(), 1);
-}
-
-#[tokio::test]
 async fn a_round_that_cannot_start_costs_nothing() {
     let shop = Shop::open().await;
     let payment = shop.payment(1);

@@ -79,6 +79,7 @@ async fn end(store: &Store, payment: &Payment, lease_token: u64, state: PaymentS
         id: payment.id.clone(),
         lease_token,
         state,
+        transaction: Some("0x7".to_owned()),
         reason: "no".to_owned(),
         attempts: 1,
         next_at: (state == PaymentState::Unknown).then(|| at(60)),
@@ -187,8 +188,9 @@ pub(crate) async fn an_attempt_that_lost_its_turn_changes_nothing(backend: &Back
     assert_eq!(take(store, 50, 8).await.len(), 1);
     assert!(!end(store, &one, 7, PaymentState::FailedFinal).await, "it is another's turn");
     assert!(end(store, &one, 8, PaymentState::Unknown).await);
+    assert_eq!(get(store, &one).await.transaction.as_deref(), Some("0x7"), "it may be proven yet");
     let counts = store.payments().counts(&Behalf::Platform).await.unwrap();
-    assert_eq!(counts, PaymentCounts { count: 1, first: Some(at(20)) });
+    assert_eq!(counts, PaymentCounts { count: 1, first: Some(at(1)) });
     assert_eq!(take(store, 59, 9).await, []);
     assert_eq!(take(store, 60, 9).await.len(), 1);
     // A process that is alone need not wait for a stopped one.
