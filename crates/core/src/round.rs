@@ -206,6 +206,14 @@ pub struct RoundSummary {
     pub closing: Option<ClosingSummary>,
 }
 
+/// A round that was cancelled, as far as its canceller may read it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CancelledRound {
+    Whole(Box<Round>),
+    /// Without the request and the answers.
+    State(Box<RoundSummary>),
+}
+
 /// How a round ended, without the answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClosingSummary {
@@ -216,6 +224,15 @@ pub struct ClosingSummary {
     pub confidence: f64,
     pub closed_at: Timestamp,
     pub receipt_id: String,
+}
+
+impl CancelledRound {
+    /// The state of a round, for a caller that may not read it.
+    pub fn state_of(round: Round) -> Self {
+        let closing = round.closing.as_ref().map(ClosingSummary::from);
+        let open = OpenRound { kept: RetainedRequest::default(), ..round.open };
+        Self::State(Box::new(RoundSummary { open, closing }))
+    }
 }
 
 impl From<&RoundClosing> for ClosingSummary {

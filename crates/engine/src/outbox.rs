@@ -1,10 +1,11 @@
 //! Delivers the due messages of an outbox in the store, a limited number at a time, so that a slow
-//! receiver does not delay the others. Agent events and webhooks share it.
+//! receiver does not delay the others, nor an account with many of them other accounts. Agent events
+//! and webhooks share it.
 
 use std::{marker::PhantomData, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture, stream::FuturesUnordered};
-use jurat_core::{key_counts::KeyCounts, time::Timestamp};
+use jurat_core::{id::AccountId, key_counts::KeyCounts, time::Timestamp};
 use jurat_store::StoreError;
 use tokio::sync::Notify;
 
@@ -30,6 +31,9 @@ pub(crate) trait MessageOutbox: 'static {
 
     /// The name of the messages in a log line.
     const ITEMS: &'static str;
+    /// How many concurrent deliveries one account may have before others come first. Messages that
+    /// are taken together may exceed it, like the limit of a receiver.
+    const PER_ACCOUNT: usize;
 
     /// The signal that a message may be due.
     fn wake(engine: &Engine) -> &Notify;
@@ -40,10 +44,13 @@ pub(crate) trait MessageOutbox: 'static {
     /// Who receives a message.
     fn receiver(message: &Self::Message) -> &str;
 
+    /// Whose message it is.
+    fn account(message: &Self::Message) -> &AccountId;
+
     /// The time at which the next message is due.
     fn next_due(engine: &Engine) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
 
-    /// Takes due messages, except those for receivers that have enough to do.
+    /// Takes due messages, except those of receivers and accounts that have enough to do.
     fn take(
         engine: &Engine,
         taking: OutboxTake,
@@ -61,6 +68,8 @@ pub(crate) struct OutboxTake {
     pub(crate) limit: u32,
     /// Receivers at their limit.
     pub(crate) without: Vec<String>,
+    /// Accounts at their limit.
+    pub(crate) without_accounts: Vec<String>,
 }
 
 /// The due messages, and when the next one is due.
@@ -69,11 +78,19 @@ struct DueMessages<M> {
     next: Option<Timestamp>,
 }
 
+/// What a delivery occupies.
+struct DeliverySlot {
+    receiver: String,
+    account: AccountId,
+}
+
 /// The deliveries of a node as the work of a loop.
 struct OutboxDelivery<'w, O> {
     engine: &'w Engine,
     /// The deliveries in progress to each receiver.
-    busy: KeyCounts<String>,
+    receivers: KeyCounts<String>,
+    /// The deliveries in progress of each account.
+    accounts: KeyCounts<AccountId>,
     outbox: PhantomData<O>,
 }
 
@@ -81,16 +98,21 @@ impl<'w, O: MessageOutbox> DueWork for OutboxDelivery<'w, O> {
     type Found = DueMessages<O::Message>;
     type Error = StoreError;
     type Look = BoxFuture<'w, Result<Self::Found, StoreError>>;
-    /// The receiver of a message.
-    type Ended = String;
-    type Item = BoxFuture<'w, String>;
+    type Ended = DeliverySlot;
+    type Item = BoxFuture<'w, DeliverySlot>;
 
     const ITEMS: &'static str = O::ITEMS;
 
     fn take(&mut self, now: Timestamp, free: usize) -> Self::Look {
-        let full = self.busy.iter().filter(|(_, count)| PER_RECEIVER <= **count);
-        let without = full.map(|(receiver, _)| receiver.clone()).collect();
-        self.engine.take_due_messages::<O>(now, free.min(PER_RECEIVER), without).boxed()
+        let window = u64::try_from(O::timeout(self.engine).as_millis()).unwrap_or(u64::MAX);
+        let taking = OutboxTake {
+            now,
+            until: now.plus_millis(window.saturating_add(MARGIN_MS)),
+            limit: u32::try_from(free.min(PER_RECEIVER)).unwrap_or(u32::MAX),
+            without: at_limit(&self.receivers, PER_RECEIVER),
+            without_accounts: at_limit(&self.accounts, O::PER_ACCOUNT),
+        };
+        self.engine.take_due_messages::<O>(taking).boxed()
     }
 
     fn start(
@@ -99,20 +121,34 @@ impl<'w, O: MessageOutbox> DueWork for OutboxDelivery<'w, O> {
         running: &FuturesUnordered<Self::Item>,
     ) -> Option<Timestamp> {
         for message in found.taken {
-            let receiver = O::receiver(&message).to_owned();
-            self.busy.add(&receiver, 1);
-            let delivered = O::deliver(self.engine, message).map(|()| receiver);
+            let slot = DeliverySlot {
+                receiver: O::receiver(&message).to_owned(),
+                account: O::account(&message).clone(),
+            };
+            self.receivers.add(&slot.receiver, 1);
+            self.accounts.add(&slot.account, 1);
+            let delivered = O::deliver(self.engine, message).map(|()| slot);
             running.push(delivered.boxed());
         }
         found.next
     }
 
-    fn ended(&mut self, receiver: String, running: usize) -> Option<Timestamp> {
-        // More messages may wait for this receiver, or for a slot.
-        let was_full = self.busy.of(&receiver) == PER_RECEIVER || running + 1 == AT_ONCE;
-        self.busy.remove(&receiver, 1);
+    fn ended(&mut self, slot: DeliverySlot, running: usize) -> Option<Timestamp> {
+        let DeliverySlot { receiver, account } = slot;
+        // More messages may wait for this receiver, for this account, or for a slot.
+        let was_full = self.receivers.of(&receiver) == PER_RECEIVER
+            || self.accounts.of(&account) == O::PER_ACCOUNT
+            || running + 1 == AT_ONCE;
+        self.receivers.remove(&receiver, 1);
+        self.accounts.remove(&account, 1);
         was_full.then(|| self.engine.inner.clock.now())
     }
+}
+
+/// The keys that hold as much as they may.
+fn at_limit<K: ToString>(counts: &KeyCounts<K>, most: usize) -> Vec<String> {
+    let full = counts.iter().filter(|(_, count)| most <= **count);
+    full.map(|(key, _)| key.to_string()).collect()
 }
 
 impl Engine {
@@ -130,7 +166,8 @@ impl Engine {
             };
             let mut work = OutboxDelivery::<O> {
                 engine: &engine,
-                busy: KeyCounts::new(),
+                receivers: KeyCounts::new(),
+                accounts: KeyCounts::new(),
                 outbox: PhantomData,
             };
             // The loop never gives up, so it does not end with an error.
@@ -141,27 +178,20 @@ impl Engine {
     /// Takes due messages. If there are none, nothing is written.
     async fn take_due_messages<O: MessageOutbox>(
         &self,
-        now: Timestamp,
-        limit: usize,
-        without: Vec<String>,
+        taking: OutboxTake,
     ) -> Result<DueMessages<O::Message>, StoreError> {
+        let now = taking.now;
         let next = O::next_due(self).await?;
         if next.is_none_or(|at| now < at) {
             return Ok(DueMessages { taken: Vec::new(), next });
         }
-        let window = u64::try_from(O::timeout(self).as_millis()).unwrap_or(u64::MAX);
-        let taking = OutboxTake {
-            now,
-            until: now.plus_millis(window.saturating_add(MARGIN_MS)),
-            limit: u32::try_from(limit).unwrap_or(u32::MAX),
-            without,
-        };
+        let limit = usize::try_from(taking.limit).unwrap_or(usize::MAX);
         let taken = O::take(self, taking).await?;
         if limit <= taken.len() {
             return Ok(DueMessages { taken, next: Some(now) });
         }
         let next = O::next_due(self).await?;
-        // Due messages that were skipped wait until their receiver has accepted some.
+        // Due messages that were skipped wait until others of their receiver or account have ended.
         Ok(DueMessages { taken, next: next.filter(|at| now < *at) })
     }
 }

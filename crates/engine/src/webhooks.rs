@@ -6,6 +6,7 @@ mod pace;
 mod push;
 mod request;
 mod sender;
+mod waits;
 
 use std::time::Duration;
 

@@ -35,7 +35,10 @@ pub(crate) use self::{
     envelope::{error_form, translated},
     rpc::post,
 };
-use crate::{mcp::render, request::encode};
+use crate::{
+    mcp::render,
+    request::{base_url::CardBase, encode},
+};
 
 const VERSION: &str = "a2a-version";
 
@@ -84,8 +87,8 @@ impl Method {
 pub(crate) struct AgentCaller {
     pub(crate) engine: Engine,
     pub(crate) caller: Caller,
-    /// The URL of this server, as the caller knows it.
-    pub(crate) base: String,
+    /// The URL of this server for a card.
+    pub(crate) base: CardBase,
     pub(crate) memory: Option<Arc<RequestMemory>>,
 }
 

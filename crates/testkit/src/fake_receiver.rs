@@ -1,6 +1,6 @@
 //! A receiver of webhooks that accepts, refuses, hangs or answers too much, as a test wants.
 
-use std::{future, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{Router, body::Body, body::to_bytes, extract::State};
 use http::{HeaderMap, Request, Response, StatusCode, header};
@@ -15,7 +15,7 @@ pub enum ReceiverAnswer {
     Status(u16),
     /// A success with a body of this size.
     Bytes(usize),
-    /// The head of the answer never comes.
+    /// The head of the answer does not come before the receiver is given another answer.
     Silence,
     MovedTo(String),
 }
@@ -48,7 +48,7 @@ pub struct FakeReceiver {
 
 #[derive(Debug)]
 struct ReceiverState {
-    answer: Mutex<ReceiverAnswer>,
+    answer: watch::Sender<ReceiverAnswer>,
     received: watch::Sender<Vec<ReceivedDelivery>>,
 }
 
@@ -56,8 +56,8 @@ impl FakeReceiver {
     pub async fn start(answer: ReceiverAnswer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let answer = Mutex::new(answer);
-        let shared = Arc::new(ReceiverState { answer, received: watch::Sender::new(Vec::new()) });
+        let (answer, received) = (watch::Sender::new(answer), watch::Sender::new(Vec::new()));
+        let shared = Arc::new(ReceiverState { answer, received });
         let router = Router::new().fallback(receive).with_state(Arc::clone(&shared));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -74,7 +74,7 @@ impl FakeReceiver {
     }
 
     pub fn answer_with(&self, answer: ReceiverAnswer) {
-        *self.shared.answer.lock() = answer;
+        self.shared.answer.send_replace(answer);
     }
 
     pub fn received(&self) -> Vec<ReceivedDelivery> {
@@ -115,19 +115,31 @@ async fn receive(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-    let answer = shared.answer.lock().clone();
+    let mut answers = shared.answer.subscribe();
+    let mut answer = answers.borrow().clone();
     shared.received.send_modify(|all| all.push(ReceivedDelivery { headers: parts.headers, body }));
+    loop {
+        if let Some(response) = written(answer) {
+            return response;
+        }
+        answers.changed().await.unwrap();
+        answer = answers.borrow_and_update().clone();
+    }
+}
+
+/// An answer, unless it is silence.
+fn written(answer: ReceiverAnswer) -> Option<Response<Body>> {
     let response = Response::builder();
-    match answer {
+    Some(match answer {
         ReceiverAnswer::Status(status) => {
             let status = StatusCode::from_u16(status).unwrap();
             response.status(status).body(Body::from("the answer")).unwrap()
         }
         ReceiverAnswer::Bytes(count) => response.body(Body::from(vec![b'x'; count])).unwrap(),
-        ReceiverAnswer::Silence => future::pending().await,
+        ReceiverAnswer::Silence => return None,
         ReceiverAnswer::MovedTo(place) => {
             let moved = response.status(StatusCode::FOUND).header(header::LOCATION, place);
             moved.body(Body::empty()).unwrap()
         }
-    }
+    })
 }

@@ -48,7 +48,7 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
         () = signals.next() => return Ok(INTERRUPTED),
     };
     let listener = bind(&config.listen).await?;
-    let url = url_of(&listener)?;
+    let url = checked_url(config, &listener)?;
     let settings = EngineSettings::of(config)?;
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     if args.new_admin_key {
@@ -89,6 +89,27 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
         }
     }
     Ok(0)
+}
+
+/// The URL of the server. An account for programs without a key is refused if others reach the
+/// server, too: a proxy on this machine may pass on their requests as its own.
+fn checked_url(config: &CliConfig, listener: &TcpListener) -> anyhow::Result<String> {
+    let (url, listens_at) = (url_of(listener)?, listener.local_addr()?);
+    if config.peers.loopback_account.is_none() {
+        return Ok(url);
+    }
+    let why = if config.accounts.public_url.is_some() {
+        "`accounts.public_url` says that other machines reach this server, too; remove one of both settings".to_owned()
+    } else if !listens_at.ip().to_canonical().is_loopback() {
+        format!(
+            "`server.listen` (`--listen`) lets other machines reach this server at {listens_at}, too; listen on a loopback address, or remove `auth.loopback_account`"
+        )
+    } else {
+        return Ok(url);
+    };
+    Err(CliFailure::usage(format!(
+        "`auth.loopback_account` lets in programs on this machine without a key, and {why}"
+    )))
 }
 
 /// Says in the log that programs on this machine need no key, or that their account is missing.

@@ -200,8 +200,13 @@ fn the_configured_limit_of_rounds_applies() {
 
 /// The reply to a request without a key.
 fn keyless(url: &str, path: &str) -> String {
+    keyless_at(url, path, "localhost")
+}
+
+/// The same for a caller of this host.
+fn keyless_at(url: &str, path: &str, host: &str) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
-    let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();
@@ -211,13 +216,19 @@ fn keyless(url: &str, path: &str) -> String {
 #[test]
 fn the_settings_for_other_systems_apply() {
     let home = with_file(
-        "[auth]\nloopback_account = \"acct_admin\"\n[accounts]\npublic_url = \"https://jurat.example.com\"\n\
+        "[accounts]\npublic_url = \"https://jurat.example.com\"\n\
          [erc8004]\nname = \"Example\"\nregistrations = \"22@eip155:1:0x8004\"\n",
     );
     let server = home.serve();
-    assert!(keyless(&server.url, "/api/v1/status").starts_with("HTTP/1.1 200 "));
     let file = keyless(&server.url, "/.well-known/agent-registration.json");
     assert!(file.contains("\"agentId\":22") && file.contains("\"name\":\"Example\""), "{file}");
+    let card = keyless_at(&server.url, "/.well-known/agent-card.json", "evil.example");
+    assert!(card.contains("\"https://jurat.example.com/a2a\""), "{card}");
+    assert!(card.contains("\"signatures\"") && !card.contains("evil.example"), "{card}");
+
+    let home = with_file("[auth]\nloopback_account = \"acct_admin\"\n");
+    let server = home.serve();
+    assert!(keyless(&server.url, "/api/v1/status").starts_with("HTTP/1.1 200 "));
     let doctor = home.run(&["doctor"]).ok().out;
     assert!(doctor.contains("need no key and act for `acct_admin`"), "{doctor}");
     let log = server.everything();
@@ -229,6 +240,20 @@ fn the_settings_for_other_systems_apply() {
     let file = keyless(&server.url, "/.well-known/agent-registration.json");
     assert!(file.starts_with("HTTP/1.1 404 "), "{file}");
     assert!(!plain.run(&["doctor"]).ok().out.contains("need no key"));
+}
+
+#[test]
+fn a_server_that_others_reach_does_not_start_with_a_loopback_account() {
+    let public = "[accounts]\npublic_url = \"https://jurat.example.com\"\n";
+    for (more, listen, named) in
+        [(public, "127.0.0.1:0", "accounts.public_url"), ("", "0.0.0.0:0", "server.listen")]
+    {
+        let home = with_file(&format!("[auth]\nloopback_account = \"acct_admin\"\n{more}"));
+        let ran = home.run(&["serve", "--listen", listen]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("`auth.loopback_account`"), "{}", ran.err);
+        assert!(ran.err.contains(&format!("`{named}`")), "{}", ran.err);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::{
+    id::AccountId,
     task::agent_event::{AgentEventRecord, AttemptTimes, Delivery, after_attempt},
     time::Timestamp,
 };
@@ -24,6 +25,8 @@ impl MessageOutbox for AgentEventOutbox {
     type Message = AgentEventRecord;
 
     const ITEMS: &'static str = "agent events";
+    // More than webhooks, because the operator chooses the executors.
+    const PER_ACCOUNT: usize = 32;
 
     fn wake(engine: &Engine) -> &Notify {
         &engine.inner.agent_event_wake
@@ -35,6 +38,10 @@ impl MessageOutbox for AgentEventOutbox {
 
     fn receiver(event: &AgentEventRecord) -> &str {
         &event.event.executor
+    }
+
+    fn account(event: &AgentEventRecord) -> &AccountId {
+        &event.account
     }
 
     fn next_due(engine: &Engine) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
@@ -63,8 +70,8 @@ impl Engine {
         &self,
         taking: OutboxTake,
     ) -> Result<Vec<AgentEventRecord>, StoreError> {
-        let OutboxTake { now, until, limit, without } = taking;
-        let take = AgentEventTake { now, until, limit, without };
+        let OutboxTake { now, until, limit, without, without_accounts } = taking;
+        let take = AgentEventTake { now, until, limit, without, without_accounts };
         let agent_events = self.inner.store.agent_events();
         let writing = agent_events.take_due(&Behalf::Platform, &take);
         let taken = self.inner.metrics.write("agent_event_take", writing).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jurat_core::{
     account::caller::{Caller, Scope},
     id::{AccountId, RoundId},
-    round::{Round, RoundEnding},
+    round::{CancelledRound, Round, RoundEnding},
 };
 use jurat_store::Behalf;
 use tokio::time::Instant;
@@ -29,8 +29,13 @@ impl Engine {
     }
 
     /// Cancels a round: outstanding replicas are cancelled, and it ends without a verdict. A round
-    /// that is about to end is returned as open.
-    pub async fn round_cancel(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
+    /// that is about to end is returned as open. Whoever may begin rounds may cancel them, too, but
+    /// reading them takes another scope.
+    pub async fn round_cancel(
+        &self,
+        caller: &Caller,
+        id: &RoundId,
+    ) -> Result<CancelledRound, EngineError> {
         require_scope(caller, Scope::RoundsCreate)?;
         let account = caller.account();
         let round = self.round_unredacted(account, id).await?;
@@ -54,7 +59,11 @@ impl Engine {
         if let Some(closing) = &round.closing {
             not_ended_before(id, closing.ending)?;
         }
-        Ok(round)
+        Ok(if caller.may(Scope::RoundsRead) {
+            CancelledRound::Whole(Box::new(round))
+        } else {
+            CancelledRound::state_of(round)
+        })
     }
 
     /// Stops rounds of this node that were cancelled through another.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::{
+    id::AccountId,
     time::Timestamp,
     webhook::{
         Webhook, WebhookAnswer, WebhookDelivery, WebhookDeliveryState, WebhookSecrets,
@@ -37,6 +38,8 @@ impl MessageOutbox for WebhookOutbox {
     type Message = TakenWebhookDelivery;
 
     const ITEMS: &'static str = "webhook deliveries";
+    // An account chooses its receivers, so that it can make all of them slow.
+    const PER_ACCOUNT: usize = 16;
 
     fn wake(engine: &Engine) -> &Notify {
         engine.inner.webhooks.wake()
@@ -48,6 +51,10 @@ impl MessageOutbox for WebhookOutbox {
 
     fn receiver(taken: &TakenWebhookDelivery) -> &str {
         &taken.delivery.webhook
+    }
+
+    fn account(taken: &TakenWebhookDelivery) -> &AccountId {
+        &taken.delivery.account
     }
 
     fn next_due(engine: &Engine) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
@@ -76,8 +83,9 @@ impl Engine {
         &self,
         taking: OutboxTake,
     ) -> Result<Vec<TakenWebhookDelivery>, StoreError> {
-        let OutboxTake { now, until, limit, mut without } = taking;
+        let OutboxTake { now, until, limit, mut without, without_accounts } = taking;
         let sender = &self.inner.webhooks;
+        without.extend(without_accounts);
         without
             .extend(sender.sent.at_limit(self.inner.webhooks.terms().deliveries_per_minute, now));
         let take = WebhookTake { now, until, limit, without };

@@ -99,19 +99,24 @@ impl Engine {
         let (webhooks, behalf) = (self.inner.store.webhooks(), behalf_of(caller));
         let writing = webhooks.remove(&behalf, &removed, None);
         match self.inner.metrics.write("push_remove", writing).await? {
-            WriteOutcome::Done(()) | WriteOutcome::Repeated => Ok(()),
+            WriteOutcome::Done(()) | WriteOutcome::Repeated => {
+                self.inner.webhooks.waits.end(&removed.id);
+                Ok(())
+            }
             WriteOutcome::Refused(_) => Err(unknown(name)),
         }
     }
 
     /// Sends the notification when the round has ended. Closing the round announces it, too, and the
     /// same event is sent once; but a round that closes while the notification is being added may
-    /// not have seen it.
+    /// not have seen it. A notification has one wait, however often it is replaced.
     fn notify_at_end(&self, caller: &Caller, round: &RoundId, webhook: &Webhook) {
         let (engine, caller, id) = (self.clone(), caller.clone(), round.clone());
         let key = WebhookKey { account: webhook.account.clone(), id: webhook.id.clone() };
+        let wait = self.inner.webhooks.waits.begin(&webhook.id);
         let _waiting = self.inner.background.spawn(async move {
-            let Some(round) = engine.ended_round(&caller, &id).await else { return };
+            let ended = wait.until(engine.ended_round(&caller, &id)).await;
+            let Some(round) = ended.flatten() else { return };
             let event = round.closing.as_ref();
             let event = event.and_then(|closing| WebhookEvent::of_ended(&round.open, closing));
             let Some(event) = event else { return };

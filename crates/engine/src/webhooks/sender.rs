@@ -8,7 +8,7 @@ use std::{
 use jurat_guard::public::{PublicClient, Range, Resolver, SystemResolver};
 use tokio::sync::Notify;
 
-use super::{WebhookTerms, pace::MinuteCounts};
+use super::{WebhookTerms, pace::MinuteCounts, waits::PushWaits};
 
 /// Where webhooks may be sent, and on which terms.
 #[derive(Debug, Clone)]
@@ -33,6 +33,7 @@ pub(crate) struct WebhookSender {
     client: OnceLock<Option<PublicClient>>,
     wake: Notify,
     pub(super) sent: MinuteCounts,
+    pub(super) waits: Arc<PushWaits>,
 }
 
 impl fmt::Debug for WebhookSender {
@@ -48,6 +49,7 @@ impl WebhookSender {
             client: OnceLock::new(),
             wake: Notify::new(),
             sent: MinuteCounts::default(),
+            waits: Arc::default(),
         }
     }
 

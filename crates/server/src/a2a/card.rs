@@ -7,7 +7,7 @@ use std::{
 
 use axum::{
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse as _, Response},
 };
 use jurat_core::{
@@ -20,10 +20,13 @@ use jurat_wire::api::a2a::{
     card::{AgentCard, AgentSkill, CardKey, skills, verifier_skill},
     error::A2aError,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::AgentCaller;
-use crate::request::{base_url, encode};
+use crate::request::{
+    base_url::{self, CardBase},
+    encode,
+};
 
 const FRESH: &str = "public, max-age=300";
 /// The most verifiers that a card lists as skills.
@@ -34,12 +37,12 @@ const MOST_VERIFIERS: u32 = 50;
 static SINCE: OnceLock<String> = OnceLock::new();
 
 /// The card for everybody, with what a client needs to cache it.
-pub(crate) async fn public_card(State(engine): State<Engine>, headers: HeaderMap) -> Response {
-    let card = signed(&engine, &base_url::base(&engine, &headers), skills()).to_string();
+pub(crate) async fn public_card(State(engine): State<Engine>, parts: Parts) -> Response {
+    let card = written(&engine, &base_url::of_card(&engine, &parts), skills()).to_string();
     let digest = canonical::digest(card.as_bytes());
     let tag = format!("\"{}\"", digest.trim_start_matches("sha256:"));
     let since = SINCE.get_or_init(|| http_date(engine.clock().now()));
-    let given = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let given = parts.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let is_known = given.is_some_and(|given| {
         given
             .split(',')
@@ -69,7 +72,7 @@ pub(super) async fn extended(call: &AgentCaller) -> Result<Value, A2aError> {
     let mut listed: Vec<AgentSkill> =
         skills().into_iter().filter(|skill| caller.may(scope(&skill.id))).collect();
     listed.extend(verifiers(engine, caller).await?);
-    Ok(signed(engine, &call.base, listed))
+    Ok(written(engine, &call.base, listed))
 }
 
 async fn verifiers(engine: &Engine, caller: &Caller) -> Result<Vec<AgentSkill>, A2aError> {
@@ -93,8 +96,12 @@ fn scope(skill: &str) -> Scope {
     if skill == "run-verifier" { Scope::VerifiersRun } else { Scope::RoundsCreate }
 }
 
-fn signed(engine: &Engine, base: &str, skills: Vec<AgentSkill>) -> Value {
+/// A card, signed if the node may sign for its URLs.
+fn written(engine: &Engine, base: &CardBase, skills: Vec<AgentSkill>) -> Value {
+    let card = AgentCard::at(&base.url, env!("CARGO_PKG_VERSION"), skills);
+    if !base.is_own {
+        return json!(card);
+    }
     let (id, bytes) = engine.node_key();
-    let card = AgentCard::at(base, env!("CARGO_PKG_VERSION"), skills);
     card.signed(&CardKey { id, bytes }, |input| engine.node_signature(input))
 }

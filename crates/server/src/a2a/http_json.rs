@@ -49,7 +49,7 @@ impl FromRequestParts<Engine> for Asked {
         let call = AgentCaller {
             engine: engine.clone(),
             caller,
-            base: base_url::base(engine, &parts.headers),
+            base: base_url::of_card(engine, parts),
             memory: parts.extensions.get::<Arc<RequestMemory>>().cloned(),
         };
         Ok(Self { call, uri: parts.uri.clone(), headers: parts.headers.clone() })

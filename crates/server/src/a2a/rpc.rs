@@ -28,8 +28,8 @@ pub(crate) async fn post(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let base = base_url::base(&engine, request.headers());
     let (parts, body) = request.into_parts();
+    let base = base_url::of_card(&engine, &parts);
     if let Err(problem) = decode::check_headers(&parts.headers) {
         return encode::problem(&problem);
     }

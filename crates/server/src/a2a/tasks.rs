@@ -3,7 +3,7 @@
 use jurat_core::{
     code::ProblemCode,
     id::RoundId,
-    round::{Round, RoundFilter},
+    round::{CancelledRound, Round, RoundFilter},
     time::Timestamp,
 };
 use jurat_wire::api::a2a::{
@@ -27,7 +27,10 @@ const LONGEST_MS: i64 = 24 * 60 * 60 * 1_000;
 pub(super) async fn cancel(call: &AgentCaller, id: &str) -> Result<A2aTask, A2aError> {
     let round_id = RoundId::parse(id).map_err(|_| A2aError::task_not_found(id))?;
     match call.engine.round_cancel(&call.caller, &round_id).await {
-        Ok(round) => Ok(task(&round, TaskParts { history_length: None, artifacts: true })),
+        Ok(CancelledRound::Whole(round)) => {
+            Ok(task(&round, TaskParts { history_length: None, artifacts: true }))
+        }
+        Ok(CancelledRound::State(state)) => Ok(A2aTask::without_content(&state)),
         Err(error) if error.code() == ProblemCode::Conflict => {
             let detail = error.to_string();
             Err(A2aError::new(A2aErrorKind::TaskNotCancelable, ProblemCode::Conflict, detail))

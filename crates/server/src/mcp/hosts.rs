@@ -1,6 +1,6 @@
 //! The host names that requests may use. A web page that points its own name here is refused.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Uri, header, uri::Authority};
 use jurat_core::code::ProblemCode;
@@ -40,9 +40,23 @@ impl AllowedHosts {
         None
     }
 
+    /// Whether the host of an authority is this server itself: a configured name, the address that
+    /// it listens on or at which a request arrived, or this machine.
+    pub(crate) fn owns(&self, authority: &str, arrived: Option<SocketAddr>) -> bool {
+        let Ok(authority) = authority.parse::<Authority>() else { return false };
+        let host = plain(authority.host());
+        let own = [self.address, arrived.map(|at| at.ip().to_canonical())];
+        let is_own = |asked: IpAddr| asked.is_loopback() || own.contains(&Some(asked));
+        self.is_named(&host) || host.parse().is_ok_and(is_own)
+    }
+
+    fn is_named(&self, host: &str) -> bool {
+        host == "localhost" || self.names.iter().any(|name| name == host)
+    }
+
     fn knows(&self, host: &str) -> bool {
         let host = plain(host);
-        if host == "localhost" || self.names.contains(&host) {
+        if self.is_named(&host) {
             return true;
         }
         // An IP address cannot be made to point elsewhere, so a server that listens on all
@@ -115,6 +129,19 @@ mod tests {
         let all = AllowedHosts::new(IpAddr::from([0, 0, 0, 0]), &names);
         check(&all, "host", "192.168.1.6", true);
         check(&all, "host", "other.example", false);
+    }
+
+    #[test]
+    fn a_server_on_all_addresses_owns_only_those_that_it_was_called_at() {
+        let hosts = AllowedHosts::new(IpAddr::from([0, 0, 0, 0]), &["Jurat.Example".to_owned()]);
+        let arrived = Some(SocketAddr::from(([192, 168, 1, 5], 5872)));
+        for own in ["jurat.example", "192.168.1.5:5872", "localhost:1", "127.0.0.1", "[::1]:5872"] {
+            assert!(hosts.owns(own, arrived), "{own}");
+        }
+        for foreign in ["evil.example", "192.168.1.6", "192.168.1.5.evil.example", "", "[::2]:80"] {
+            assert!(!hosts.owns(foreign, arrived), "{foreign}");
+        }
+        assert!(!hosts.owns("192.168.1.5", None));
     }
 
     #[test]

@@ -96,17 +96,28 @@ fn unauthorized(detail: &str, challenge: Option<HeaderValue>) -> Response {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoopbackMark;
 
-/// Headers that a proxy adds for its client, or a browser for a web page.
-const OF_OTHERS: [&str; 6] =
-    ["forwarded", "x-forwarded-for", "x-real-ip", "via", "origin", "sec-fetch-site"];
+/// Headers that a proxy adds, or a browser for a web page.
+const OF_OTHERS: [&str; 7] =
+    ["via", "cdn-loop", "cf-ray", "proxy-connection", "x-rewrite-url", "origin", "sec-fetch-site"];
+/// The beginnings of the names of headers that a proxy adds.
+const OF_PROXIES: [&str; 3] = ["x-original-", "x-envoy-", "x-arr-"];
+/// What the names of headers contain in which a proxy names its client, such as `X-Forwarded-Proto`
+/// and `CF-Connecting-IP`.
+const OF_CLIENTS: [&str; 6] =
+    ["forwarded", "real-ip", "client-ip", "clientip", "connecting-ip", "user-ip"];
 
 /// Whether a connection from this machine carries a request of this machine: a proxy passes on
 /// requests of others, and a browser those of web pages.
 pub(crate) fn is_from_this_machine(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let peer = peer.to_canonical();
     let is_proxy = trusted.iter().any(|range| range.contains(&peer));
-    let is_of_others = OF_OTHERS.iter().any(|name| headers.contains_key(*name));
-    peer.is_loopback() && !is_proxy && !is_of_others
+    peer.is_loopback() && !is_proxy && !headers.keys().any(|name| is_of_others(name.as_str()))
+}
+
+fn is_of_others(name: &str) -> bool {
+    OF_OTHERS.contains(&name)
+        || OF_PROXIES.iter().any(|beginning| name.starts_with(beginning))
+        || OF_CLIENTS.iter().any(|part| name.contains(part))
 }
 
 /// The account of a request without a key: only from this machine, under a name of this machine, if

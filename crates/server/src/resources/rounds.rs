@@ -11,7 +11,7 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     id::RoundId,
-    round::RoundFilter,
+    round::{CancelledRound, RoundFilter},
     time::Timestamp,
 };
 use jurat_engine::Engine;
@@ -131,7 +131,7 @@ async fn show(
 }
 
 fn cancel_operation() -> Operation {
-    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task. Executors that were called may have done the work, so their price stays in the round.";
+    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task. Executors that were called may have done the work, so their price stays in the round. A key without `rounds:read` is shown the state of the round, without its request and its answers.";
     let about = "Cancels a round that has not ended: replicas that have not answered are cancelled, and it ends without a verdict.";
     Operation::post("/v1/rounds/{id}/cancel", "round_cancel", cancel)
         .tag(ROUNDS)
@@ -167,11 +167,14 @@ async fn cancel(
     PathText(id): PathText,
 ) -> HandlerResult {
     let round_id = round_id(&id)?;
-    let round = engine.round_cancel(&caller, &round_id).await?;
-    let body = rounds::body(&round);
-    Ok(match round.closing {
-        Some(_) => encode::ok(&body),
-        None => encode::accepted(&body, &format!("/v1/rounds/{round_id}")),
+    let (body, has_ended) = match engine.round_cancel(&caller, &round_id).await? {
+        CancelledRound::Whole(round) => (rounds::body(&round), round.closing.is_some()),
+        CancelledRound::State(state) => (json!(rounds::summary(&state)), state.closing.is_some()),
+    };
+    Ok(if has_ended {
+        encode::ok(&body)
+    } else {
+        encode::accepted(&body, &format!("/v1/rounds/{round_id}"))
     })
 }
 

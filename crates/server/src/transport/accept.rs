@@ -42,6 +42,7 @@ use super::{
 use crate::{
     request::{
         auth::{self, LoopbackMark, PeerAddress},
+        base_url::ArrivalAddress,
         encode, error_form, layers,
     },
     router,
@@ -149,6 +150,7 @@ async fn converse(
     // A reply is written in one piece, so delaying it for more data would only cost time.
     let _ = stream.set_nodelay(true);
     let peer = stream.peer_addr().ok().map(|peer| peer.ip());
+    let arrived = stream.local_addr().ok().map(ArrivalAddress);
     let (line, phase, returned) = ConnectionStream::new(stream, inbound);
     let service = service_fn(move |mut request: Request<Incoming>| {
         if let Some(peer) = peer {
@@ -157,6 +159,9 @@ async fn converse(
                 request.extensions_mut().insert(LoopbackMark);
             }
             request.extensions_mut().insert(PeerAddress(client));
+        }
+        if let Some(arrived) = arrived {
+            request.extensions_mut().insert(arrived);
         }
         answer(router.clone(), engine.clone(), request, inbound, phase.clone())
     });

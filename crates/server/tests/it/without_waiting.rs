@@ -179,6 +179,33 @@ async fn an_ended_round_cannot_be_cancelled() {
 }
 
 #[tokio::test]
+async fn a_key_that_may_not_read_rounds_cancels_one_and_is_shown_its_state() {
+    let app = TestApp::new().await;
+    let behaviours = [says_valid(), gated(says_valid()), gated(says_valid())];
+    let [fast, _slow, _other] = app.executors(behaviours).await;
+    let alice = app.caller("alice", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
+    let claim = json!({ "claim": "the moon is made of stone", "consensus": { "replicas": 3 } });
+    let asked = [("prefer", "respond-async")];
+    let reply = alice.post_with("/api/v3/validate", &claim, &asked).await;
+    fast.wait_for_calls(1).await;
+    let blind = app.caller("alice", &[Scope::RoundsCreate]).await;
+    let (shown, cancel) = (location(&reply), format!("{}/cancel", location(&reply)));
+    assert_eq!(blind.get(&shown).await.json()["code"], "forbidden");
+    for _ in 0..2 {
+        let reply = blind.send("POST", &cancel, Body::empty(), &[]).await;
+        assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
+        let round = reply.json();
+        assert_eq!((&round["state"], &round["asked"]), (&json!("cancelled"), &Value::Null));
+        for member in ["request", "replicas", "consensus", "reasons"] {
+            assert_eq!(round.get(member), None, "{round}");
+        }
+    }
+    let whole = alice.send("POST", &cancel, Body::empty(), &[]).await.json();
+    assert_eq!(whole["request"]["claim"], claim["claim"]);
+    assert_eq!(whole, alice.get(&shown).await.json());
+}
+
+#[tokio::test]
 async fn only_its_own_account_cancels_a_round() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;

@@ -88,6 +88,8 @@ pub struct AgentEventTake {
     pub limit: u32,
     /// Executors at their limit, whose events are not taken.
     pub without: Vec<String>,
+    /// Accounts at their limit, whose events are not taken.
+    pub without_accounts: Vec<String>,
 }
 
 /// The outcome of an event.
@@ -194,12 +196,13 @@ const REVIEWED_BOTH: (&str, &str) =
 const NEXT: &str = "\
     select id, next_at from agent_events where next_at is not null order by next_at limit 1";
 
-/// A name contains no comma, so `replace` shortens the list of names only if the executor is in it.
+/// A name contains no comma, so `replace` shortens a list only if the name is in it.
 const TAKE: (&str, &str) = of_found!(
     "update agent_events set attempts = attempts + 1, next_at = $1, updated_at = $2",
     "agent_events where next_at <= $2 and \
-     replace(cast($3 as text), ',' || executor || ',', '') = cast($3 as text) \
-     order by next_at limit $4",
+     replace(cast($3 as text), ',' || executor || ',', '') = cast($3 as text) and \
+     replace(cast($4 as text), ',' || account_id || ',', '') = cast($4 as text) \
+     order by next_at limit $5",
     concatcp!(" returning ", COLUMNS)
 );
 
@@ -372,8 +375,9 @@ async fn next(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
 }
 
 async fn take_due(tx: &mut Tx<'_>, take: &AgentEventTake) -> Result<Vec<AgentEventRecord>> {
-    let without = format!(",{},", take.without.join(",,"));
-    let args = args![take.until, take.now, without, take.limit];
+    let listed = |names: &[String]| format!(",{},", names.join(",,"));
+    let (executors, accounts) = (listed(&take.without), listed(&take.without_accounts));
+    let args = args![take.until, take.now, executors, accounts, take.limit];
     tx.all(tx.own(TAKE), args, read).await
 }
 

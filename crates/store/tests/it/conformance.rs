@@ -381,7 +381,7 @@ macro_rules! conformance {
             agent_events,
             an_event_with_a_key_is_added_once,
             an_event_is_sent_by_one_node_until_its_lease_ends,
-            executors_at_their_limit_are_left_out,
+            executors_and_accounts_at_their_limit_are_left_out,
             a_late_delivery_outcome_is_not_recorded,
             events_of_agents_are_listed_by_every_filter,
             the_events_waiting_for_an_executor_are_limited,

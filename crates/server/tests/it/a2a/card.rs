@@ -5,10 +5,12 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
 use ed25519_dalek::{Signature, SigningKey, Verifier as _};
 use http::StatusCode;
 use jurat_core::{account::caller::Scope, canonical::canonical};
-use jurat_testkit::app::TestApp;
+use jurat_server::ServerOptions;
+use jurat_testkit::app::{TestApp, admin_key};
 use serde_json::{Value, json};
 
 use super::{BINDINGS, call};
+use crate::inbound::{Served, patient};
 
 /// Checks the signature of a card as the guide describes it.
 #[track_caller]
@@ -33,7 +35,7 @@ fn check_signature(card: &Value) {
 #[tokio::test]
 async fn the_card_is_public_signed_and_cacheable_at_both_addresses() {
     let app = TestApp::new().await;
-    let host = [("host", "agents.example:5872")];
+    let host = [("host", "localhost:5872")];
     let reply =
         app.anonymous().send("GET", "/.well-known/agent-card.json", Body::empty(), &host).await;
     let card = reply.json();
@@ -46,8 +48,8 @@ async fn the_card_is_public_signed_and_cacheable_at_both_addresses() {
     assert_eq!(
         shown,
         [
-            (&json!("http://agents.example:5872/a2a"), &json!("JSONRPC"), &json!("1.0")),
-            (&json!("http://agents.example:5872/a2a/v1"), &json!("HTTP+JSON"), &json!("1.0")),
+            (&json!("http://localhost:5872/a2a"), &json!("JSONRPC"), &json!("1.0")),
+            (&json!("http://localhost:5872/a2a/v1"), &json!("HTTP+JSON"), &json!("1.0")),
         ]
     );
     let skills: Vec<&Value> =
@@ -60,7 +62,7 @@ async fn the_card_is_public_signed_and_cacheable_at_both_addresses() {
     assert_eq!(reply.headers["cache-control"], "public, max-age=300");
     assert!(reply.headers["last-modified"].to_str().unwrap().ends_with(" GMT"));
     let tag = reply.headers["etag"].to_str().unwrap();
-    let known = [("host", "agents.example:5872"), ("if-none-match", tag)];
+    let known = [("host", "localhost:5872"), ("if-none-match", tag)];
     for path in
         ["/.well-known/agent-card.json", "/.well-known/agent.json", "/api/v1/a2a/agent.json"]
     {
@@ -98,5 +100,45 @@ async fn the_extended_card_lists_what_a_key_may_do() {
         let card = call(&judge, binding, "GetExtendedAgentCard", &json!({})).await.unwrap();
         let skills = card["skills"].as_array().unwrap();
         assert_eq!((skills.len(), &skills[0]["id"]), (1, &json!("run-verifier")));
+    }
+}
+
+/// The card, public or extended, for a caller of this host.
+async fn asked(served: &Served, host: &str, key: Option<&str>) -> Value {
+    let mut peer = served.connect().await;
+    let rest = format!("host: {host}\r\nconnection: close\r\n");
+    let head = match key {
+        None => format!("GET /.well-known/agent-card.json HTTP/1.1\r\n{rest}"),
+        Some(key) => format!(
+            "GET /a2a/v1/extendedAgentCard HTTP/1.1\r\n{rest}a2a-version: 1.0\r\nx-api-key: {key}\r\n"
+        ),
+    };
+    peer.say(&format!("{head}\r\n")).await;
+    let reply = peer.rest().await;
+    serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[tokio::test]
+async fn the_node_signs_for_its_own_hosts_only() {
+    let front = ServerOptions {
+        inbound: patient(),
+        hosts: vec!["agents.example".to_owned()],
+        ..ServerOptions::default()
+    };
+    let served = Served::behind(TestApp::new().await, front).await;
+    let admin = admin_key().reveal();
+    for key in [None, Some(&*admin)] {
+        for host in ["agents.example", "Agents.Example:443", "localhost:1", "127.0.0.1:5872"] {
+            let card = asked(&served, host, key).await;
+            check_signature(&card);
+            assert_eq!(card["supportedInterfaces"][0]["url"], format!("http://{host}/a2a"));
+        }
+        for host in ["evil.example", "203.0.113.9", "agents.example.evil.example:80", "a@b"] {
+            let card = asked(&served, host, key).await;
+            assert_eq!(card.get("signatures"), None, "{host}");
+            let url = format!("{}/a2a", served.url());
+            assert_eq!(card["supportedInterfaces"][0]["url"], url, "{host}");
+            assert!(!card.to_string().contains(host), "{card}");
+        }
     }
 }

@@ -166,6 +166,30 @@ async fn a_caller_that_does_not_wait_gets_a_working_task_and_may_cancel_it() {
 }
 
 #[tokio::test]
+async fn a_key_that_may_not_read_a_task_cancels_it_and_is_shown_its_state() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let [fake] = app.executors([gated(says_valid())]).await;
+        let reader = app.caller("alice", &Scope::OWN).await;
+        let mut sent = data("m1", &json!({ "skill": "validate", "claim": "x" }));
+        sent["configuration"] = json!({ "returnImmediately": true });
+        let task = call(&reader, binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        fake.wait_for_calls(1).await;
+        let id = json!({ "id": task["id"] });
+        let blind = app.caller("alice", &[Scope::RoundsCreate]).await;
+        for _ in 0..2 {
+            let ended = call(&blind, binding, "CancelTask", &id).await.unwrap();
+            assert_eq!(ended["status"]["state"], "TASK_STATE_CANCELED");
+            assert_eq!(ended["contextId"], task["contextId"]);
+            assert_eq!(ended["status"].get("message"), None, "{ended}");
+            assert_eq!((ended.get("artifacts"), ended.get("history")), (None, None));
+        }
+        let refusal = call(&blind, binding, "GetTask", &id).await.unwrap_err();
+        assert_eq!(refusal.code, "forbidden");
+    }
+}
+
+#[tokio::test]
 async fn a_task_that_has_ended_cannot_be_cancelled() {
     for binding in BINDINGS {
         let app = TestApp::new().await;

@@ -1,5 +1,7 @@
 //! Push notifications: an agent is told when its task has ended.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
 use jurat_engine::{SoleNode, WebhookSettings};
@@ -134,6 +136,37 @@ async fn configurations_are_added_shown_replaced_and_removed() {
         let gone = call(&admin, binding, get, &named).await.unwrap_err();
         assert_eq!(gone.code, "not_found");
     }
+}
+
+#[tokio::test]
+async fn a_configuration_waits_once_for_the_end_of_its_task() {
+    let (app, receiver) = (started().await, receiver().await);
+    let _fakes = app.executors([hangs()]).await;
+    let admin = app.admin();
+    let mut sent = claim("m1");
+    sent["configuration"] = json!({ "returnImmediately": true });
+    let task = task_of(&admin, Binding::Http, &sent).await;
+    let create = "CreateTaskPushNotificationConfig";
+    let push = |id: &str| params(&task, &json!({ "id": id, "url": receiver.url() }));
+    let waiting = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    call(&admin, Binding::Http, create, &push("c1")).await.unwrap();
+    let before = waiting();
+    for number in 0..50 {
+        call(&admin, Binding::Http, create, &push("c1")).await.unwrap();
+        let other = push(&number.to_string());
+        call(&admin, Binding::Http, create, &other).await.unwrap();
+        call(&admin, Binding::Http, "DeleteTaskPushNotificationConfig", &other).await.unwrap();
+    }
+    let ending = async {
+        while before + 10 < waiting() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ending).await.unwrap();
+    call(&admin, Binding::Http, "CancelTask", &json!({ "id": task["id"] })).await.unwrap();
+    is_end_of(&receiver.until(1).await[0], &task, "TASK_STATE_CANCELED");
+    app.engine.shutdown().await;
+    assert_eq!(receiver.received().len(), 1);
 }
 
 #[tokio::test]

@@ -41,6 +41,11 @@ async fn added(store: &Store, whose: &AccountId, event: &NewAgentEvent, millis: 
     }
 }
 
+fn due(now: i64, until: i64) -> AgentEventTake {
+    let (without, without_accounts) = (Vec::new(), Vec::new());
+    AgentEventTake { now: at(now), until: at(until), limit: 4, without, without_accounts }
+}
+
 async fn taken(store: &Store, take: &AgentEventTake) -> Vec<AgentEventRecord> {
     store.agent_events().take_due(&Behalf::Platform, take).await.unwrap()
 }
@@ -80,7 +85,7 @@ pub(crate) async fn an_event_is_sent_by_one_node_until_its_lease_ends(backend: &
         let owner = account(if number % 2 == 0 { "alice" } else { "bob" });
         added(store, &owner, &told(&format!("e-{number}"), None), 10).await;
     }
-    let take = AgentEventTake { now: at(50), until: at(90), limit: 4, without: Vec::new() };
+    let take = due(50, 90);
     let turns = (0..10).map(|turn| {
         let store = if turn % 2 == 0 { store } else { &*second };
         let take = take.clone();
@@ -96,7 +101,7 @@ pub(crate) async fn an_event_is_sent_by_one_node_until_its_lease_ends(backend: &
     second.close().await;
 }
 
-pub(crate) async fn executors_at_their_limit_are_left_out(backend: &Backend) {
+pub(crate) async fn executors_and_accounts_at_their_limit_are_left_out(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     for (number, executor) in ["one", "two", "two-b", "three", "one"].into_iter().enumerate() {
@@ -108,20 +113,25 @@ pub(crate) async fn executors_at_their_limit_are_left_out(backend: &Backend) {
         events.into_iter().map(|it| it.event.executor).collect::<BTreeSet<_>>()
     };
     let without = ["one", "two"].map(str::to_owned).to_vec();
-    let take = AgentEventTake { now: at(50), until: at(90), limit: 9, without };
+    let take = AgentEventTake { limit: 9, without, ..due(50, 90) };
     let others = ["three", "two-b"].map(str::to_owned);
     assert_eq!(names(taken(store, &take).await), BTreeSet::from(others));
-    let rest = taken(store, &AgentEventTake { without: Vec::new(), ..take }).await;
-    assert_eq!(rest.len(), 3);
+    let rest = AgentEventTake { without: Vec::new(), ..take };
+    // An executor may have the name of an account.
+    let of_bob = NewAgentEvent { executor: alice.to_string(), ..told("e-9", None) };
+    added(store, &account("bob"), &of_bob, 10).await;
+    let busy = AgentEventTake { without_accounts: vec![alice.to_string()], ..rest.clone() };
+    assert_eq!(names(taken(store, &busy).await), BTreeSet::from([alice.to_string()]));
+    assert_eq!(taken(store, &rest).await.len(), 3);
 }
 
 pub(crate) async fn a_late_delivery_outcome_is_not_recorded(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     added(store, &alice, &told("e", None), 10).await;
-    let take = AgentEventTake { now: at(50), until: at(90), limit: 4, without: Vec::new() };
+    let take = due(50, 90);
     assert_eq!(taken(store, &take).await.len(), 1);
-    let again = AgentEventTake { now: at(95), until: at(200), limit: 4, without: Vec::new() };
+    let again = due(95, 200);
     assert_eq!(taken(store, &again).await[0].attempts, 2);
     let outcome = |attempt, state| AgentEventOutcome {
         account: alice.clone(),

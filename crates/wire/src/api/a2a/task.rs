@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use jurat_core::{
     id::RoundId,
-    round::{Round, RoundClosing, RoundEnding, RoundStatus, job::Disagreement},
+    round::{
+        OpenRound, Round, RoundClosing, RoundEnding, RoundStatus, RoundSummary, job::Disagreement,
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -245,13 +247,25 @@ impl A2aTask {
             status,
             artifacts: artifacts.map(|(closing, reply)| artifacts_of(round, closing, reply)),
             history: history.map(|message| vec![message]),
-            metadata: A2aTaskMetadata {
-                skill: match &open.run {
-                    Some(_) => Cow::Borrowed("run-verifier"),
-                    None => Cow::Borrowed(open.kind.as_str()),
-                },
-                round: format!("/v1/rounds/{}", open.id),
+            metadata: A2aTaskMetadata::of(open),
+        }
+    }
+
+    /// The state of a round as a task, for a caller that may not read its message and its answer.
+    pub fn without_content(round: &RoundSummary) -> Self {
+        let (open, closing) = (&round.open, round.closing.as_ref());
+        Self {
+            id: open.id.to_string(),
+            // Only the message says that it joined another.
+            context_id: own_context(&open.id),
+            status: A2aTaskStatus {
+                state: TaskState::of(closing.map(|closing| closing.ending)),
+                timestamp: Time(closing.map_or(open.opened_at, |closing| closing.closed_at)),
+                message: None,
             },
+            artifacts: None,
+            history: None,
+            metadata: A2aTaskMetadata::of(open),
         }
     }
 
@@ -275,6 +289,18 @@ impl A2aTask {
         let status_update = Some(A2aStatusUpdate { task_id, context_id, status });
         updates.push(A2aUpdate { status_update, ..A2aUpdate::default() });
         updates
+    }
+}
+
+impl A2aTaskMetadata {
+    fn of(open: &OpenRound) -> Self {
+        Self {
+            skill: match &open.run {
+                Some(_) => Cow::Borrowed("run-verifier"),
+                None => Cow::Borrowed(open.kind.as_str()),
+            },
+            round: format!("/v1/rounds/{}", open.id),
+        }
     }
 }
 

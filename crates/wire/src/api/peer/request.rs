@@ -19,6 +19,8 @@ use crate::{
 /// The longest deadline of a round, in seconds.
 const LONGEST_S: f64 = 600.0;
 const SHORTEST_S: f64 = 0.001;
+/// The most answers of a round.
+const MOST_REPLICAS: f64 = 5.0;
 /// Fields of a prompt that are passed on to the executors.
 const PASSED_ON: [&str; 10] = [
     "max_tokens",
@@ -106,10 +108,10 @@ request! {
     pub open struct PeerFields {
         /// A session or a label; 0 lets the server choose.
         session_id: Option<PeerId>,
-        /// Number of answers; rounded up to 1, 3 or 5.
-        k_redundancy: Option<PeerNumber>,
+        /// Number of answers, at most 5; rounded up to 1, 3 or 5.
+        k_redundancy: Option<PeerRedundancy>,
         /// Alias of `k_redundancy`.
-        redundancy: Option<PeerNumber>,
+        redundancy: Option<PeerRedundancy>,
         /// Most answers; rounded down to 1, 3 or 5.
         max_miners: Option<PeerNumber>,
         /// A tier, or an object with a `tier`; everything else in it is ignored.
@@ -131,6 +133,12 @@ values! {
     pub named struct PeerNumber(f64):
         one_of("A number, also as text.").item(number()).item(text().pattern(Some(r"^\s*\d+(\.\d+)?\s*$")))
         => peer_number;
+
+    /// A number up to 5, also as text.
+    pub named struct PeerRedundancy(f64):
+        one_of("A number up to 5, also as text.").item(number().maximum(Some(MOST_REPLICAS)))
+            .item(text().pattern(Some(r"^\s*0*([0-4](\.\d+)?|5(\.0+)?)\s*$")))
+        => peer_redundancy;
 }
 
 /// A request of version 3 without its terms of consensus, which depend on the sessions at hand.
@@ -362,6 +370,15 @@ fn peer_number(value: &Value) -> Result<f64, FieldFault> {
     number.filter(|it| it.is_finite()).ok_or_else(|| "must be a number".into())
 }
 
+/// More answers than a round can have are refused, because fewer would be weaker than what was asked.
+fn peer_redundancy(value: &Value) -> Result<f64, FieldFault> {
+    let count = peer_number(value)?;
+    if count <= MOST_REPLICAS {
+        return Ok(count);
+    }
+    Err(format!("must be at most {MOST_REPLICAS}, and is {count}").into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,6 +401,22 @@ mod tests {
             let mut body = body;
             body["prompt"] = json!("x");
             assert_eq!(delegate(&body).unwrap().replicas, replicas, "{body}");
+        }
+    }
+
+    #[test]
+    fn more_answers_than_a_round_can_have_are_refused() {
+        for (body, field, detail) in [
+            (json!({ "k_redundancy": 7 }), "k_redundancy", "must be at most 5, and is 7"),
+            (json!({ "redundancy": "5.5" }), "redundancy", "must be at most 5, and is 5.5"),
+            (json!({ "k_redundancy": 1e30 }), "k_redundancy", "must be at most 5"),
+            (json!({ "redundancy": "seven" }), "redundancy", "must be a number"),
+        ] {
+            let mut body = body;
+            body["prompt"] = json!("x");
+            let refused = delegate(&body).unwrap_err();
+            assert_eq!(refused.field.as_deref(), Some(field), "{body}");
+            assert!(refused.detail.contains(detail), "{}", refused.detail);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Events from outside: accepted, delivered, retried and dropped.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ed25519_dalek::SigningKey;
 use http::StatusCode;
@@ -324,6 +324,35 @@ async fn a_hanging_executor_does_not_delay_others() {
     send(&app, &other).await;
     well.wait_for_events(1).await;
     assert!(stuck.events().len() < 17, "{}", stuck.events().len());
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn hanging_executors_do_not_let_one_account_delay_another() {
+    let mut limits = EngineLimits::default();
+    // A delivery ends only when its executor answers.
+    limits.agent_events.timeout = Duration::from_hours(1);
+    let app = TestApp::with_limits(limits).await;
+    let other = app.caller("other", &[Scope::TasksWrite]).await;
+    let mut stuck = Vec::new();
+    for name in ["e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8"] {
+        let behaviour = says_valid().events_fault(ExecutorFault::Hangs);
+        stuck.push(listening(&app, name, behaviour).await);
+        for number in 0..8 {
+            let mut event = message(&format!("m{number}"));
+            event["target_executor"] = json!(name);
+            let reply = other.post("/v1/agent-events", &event).await;
+            assert_eq!(reply.status, StatusCode::CREATED);
+        }
+    }
+    // Those are due before this one.
+    app.clock.advance_ms(1);
+    let well = listening(&app, "e", says_valid()).await;
+    send(&app, &message("hello")).await;
+    app.start(SoleNode::Yes).await;
+    well.wait_for_events(1).await;
+    let told: usize = stuck.iter().map(|it| it.events().len()).sum();
+    assert!(told < 40, "{told}");
     app.engine.shutdown().await;
 }
 

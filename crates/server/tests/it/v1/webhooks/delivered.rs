@@ -305,3 +305,29 @@ async fn an_account_that_sends_too_much_waits_for_the_next_minute() {
     delivery(&owner, &sent[2], "delivered").await;
     app.engine.shutdown().await;
 }
+
+#[tokio::test]
+async fn slow_receivers_of_one_account_do_not_delay_the_deliveries_of_another() {
+    // A delivery ends only when its receiver answers.
+    let settings = under(|it| it.timeout = Duration::from_hours(1));
+    let app = TestApp::with_webhooks(settings).await;
+    let (owner, other) = (owner(&app).await, app.caller("other", &Scope::OWN).await);
+    let slow = FakeReceiver::start(ReceiverAnswer::Silence).await;
+    let fast = FakeReceiver::start(ReceiverAnswer::Status(200)).await;
+    for number in 0..10 {
+        let webhook = added(&owner, &format!("{}/{number}", slow.url()), &[]).await;
+        for _ in 0..8 {
+            tested(&owner, &id(&webhook)).await;
+        }
+    }
+    // Those are due before this one.
+    app.clock.advance_ms(1);
+    let theirs = hook(&other, &fast, &[]).await;
+    tested(&other, &theirs).await;
+    app.start(SoleNode::Yes).await;
+    tokio::time::timeout(PATIENCE, fast.until(1)).await.unwrap();
+    assert!(slow.received().len() < 24, "{}", slow.received().len());
+    slow.answer_with(ReceiverAnswer::Status(200));
+    tokio::time::timeout(PATIENCE, slow.until(80)).await.unwrap();
+    app.engine.shutdown().await;
+}
