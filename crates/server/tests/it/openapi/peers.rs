@@ -56,7 +56,7 @@ pub(super) async fn prompts() -> BTreeSet<String> {
         let at = format!("/api/{version}/completions/0");
         task = story.play("POST", &path, &at, &request).await.json()["task_id"].clone();
     }
-    let at = format!("/api/v1/tasks/0/{task}");
+    let at = format!("/api/v1/tasks/0/{}", task.as_str().unwrap());
     story.play("GET", "/api/v1/tasks/{id}/{task}", &at, &Value::Null).await;
     let path = "/api/v1/tasks/{id}";
     // A list as long as the example's.

@@ -11,6 +11,10 @@ use serde_json::{Value, json};
 
 use super::{got, labelled, sent};
 
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
 fn answer(text: &str) -> jurat_testkit::fake_executor::Behaviour {
     answers(json!({ "answer": text }))
 }
@@ -25,7 +29,8 @@ async fn the_gateway_gets_the_text_of_each_miner() {
     let body = json!({ "session_id": 92, "prompt": "Analyze X", "prompt_type": 1, "stream": false,
                        "timeout": 60, "max_tokens": 4096 });
     let reply = sent(&app, "/api/v1/delegate", &body).await;
-    assert!(reply["task_id"].is_u64(), "{reply}");
+    // It looks for `-` in the id, and then turns it into a number.
+    let task_id: u64 = reply["task_id"].as_str().unwrap().parse().unwrap();
     assert_eq!(reply["session_id"], 92);
     let responses = reply["responses"].as_array().unwrap();
     assert_eq!(responses.len(), 3);
@@ -41,7 +46,7 @@ async fn the_gateway_gets_the_text_of_each_miner() {
 
     // It then has the answer of each miner judged.
     let miner = &responses[0];
-    let body = json!({ "session_id": 92, "task_id": reply["task_id"],
+    let body = json!({ "session_id": 92, "task_id": task_id,
                        "miner_address": miner["miner_id"], "result_data": miner["content"] });
     let reply = app.admin().post("/api/v1/validate", &body).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
@@ -123,7 +128,7 @@ async fn claim_check_completes_in_a_session_and_reads_the_task() {
     assert_eq!(asked.body["task_contract"]["budget"]["time_ms"], 300_000);
 
     // It polls until as many miners as assigned have a result.
-    let task = got(&app, &format!("/api/v1/tasks/35/{}", reply["task_id"])).await;
+    let task = got(&app, &format!("/api/v1/tasks/35/{}", text(&reply["task_id"]))).await;
     assert_eq!(task["results"]["data"].as_array().unwrap().len(), 3);
     assert_eq!(task["results"]["miners"], task["assigned_miners"]);
     assert_eq!(task["status"], 4);
@@ -176,12 +181,14 @@ async fn a_stream_has_lines_of_data_and_an_end() {
     assert_eq!(lines.last(), Some(&"[DONE]"));
     let first: Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!((&first["choices"][0]["text"], lines.len()), (&json!("hello"), 2));
+    assert!(first["task_id"].is_string(), "{first}");
 
     let body = json!({ "messages": [{ "role": "user", "content": "Hi" }], "stream": true });
     let text = app.admin().post("/api/v2/chat/completions", &body).await.text();
     let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
     let chunk = |index: usize| -> Value { serde_json::from_str(lines[index]).unwrap() };
     assert_eq!(chunk(0)["choices"][0]["delta"]["content"], "hello");
+    assert!(chunk(0)["task_id"].is_string() && chunk(1)["task_id"].is_string());
     assert_eq!(chunk(1)["choices"][0]["finish_reason"], "stop");
 }
 

@@ -81,9 +81,8 @@ macro_rules! peer_replies {
         #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
         pub struct $name<'a> {
             $( $(#[$meta])* pub $field: $ty, )*
-            /// The id of the round as a number, for `/api/v1/tasks`.
-            #[schema(value_type = Value)]
-            pub task_id: Value,
+            /// The id of the round as a number in decimal digits, for `/api/v1/tasks`.
+            pub task_id: String,
             /// The session that the request names; 0 if the server chose.
             #[schema(value_type = Value)]
             pub session_id: Value,

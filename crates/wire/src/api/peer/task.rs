@@ -21,11 +21,10 @@ const DONE: u8 = 4;
 /// A task: a round, with the text of each session.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct PeerTask<'a> {
-    #[schema(value_type = Value)]
-    pub task_id: Value,
+    /// The id of the round as a number in decimal digits.
+    pub task_id: String,
     /// Alias of `task_id`.
-    #[schema(value_type = Value)]
-    pub id: Value,
+    pub id: String,
     /// The session in the path.
     #[schema(value_type = Value)]
     pub session_id: Value,
