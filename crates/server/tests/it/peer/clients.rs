@@ -19,6 +19,18 @@ fn answer(text: &str) -> jurat_testkit::fake_executor::Behaviour {
     answers(json!({ "answer": text }))
 }
 
+/// Asserts that a reply has its text under every name that clients read, with one of the miners
+/// that gave it.
+#[track_caller]
+fn assert_whole_text(reply: &Value, expected: &str, responses: &[Value]) {
+    for name in ["text", "output", "content", "result"] {
+        assert_eq!(reply[name], expected, "{name}");
+    }
+    assert_eq!(reply["miner_id"], reply["miner_address"]);
+    let miner = responses.iter().find(|it| it["miner_id"] == reply["miner_id"]).unwrap();
+    assert_eq!(miner["content"], expected);
+}
+
 #[tokio::test]
 async fn the_gateway_gets_the_text_of_each_miner() {
     let app = TestApp::new().await;
@@ -42,7 +54,8 @@ async fn the_gateway_gets_the_text_of_each_miner() {
         assert!(response["model"].as_str().unwrap().starts_with("model-"));
         assert!(response["latency_ms"].is_u64() && response["metadata"].is_object());
     }
-    assert_eq!((&reply["output"], &reply["k_miners"]), (&json!("A"), &json!(3)));
+    assert_eq!(reply["k_miners"], 3);
+    assert_whole_text(&reply, "A", responses);
 
     // It then has the answer of each miner judged.
     let miner = &responses[0];
@@ -129,8 +142,15 @@ async fn claim_check_completes_in_a_session_and_reads_the_task() {
 
     // It polls until as many miners as assigned have a result.
     let task = got(&app, &format!("/api/v1/tasks/35/{}", text(&reply["task_id"]))).await;
-    assert_eq!(task["results"]["data"].as_array().unwrap().len(), 3);
-    assert_eq!(task["results"]["miners"], task["assigned_miners"]);
+    let (texts, miners) = (&task["results"]["data"], &task["results"]["miners"]);
+    let texts = texts.as_array().unwrap();
+    assert_eq!((texts.len(), miners), (3, &task["assigned_miners"]));
+    let responses: Vec<Value> = texts
+        .iter()
+        .zip(miners.as_array().unwrap())
+        .map(|(text, miner)| json!({ "content": text, "miner_id": miner }))
+        .collect();
+    assert_whole_text(&reply, "yes", &responses);
     assert_eq!(task["status"], 4);
     assert!(task["created_at"].as_u64().unwrap() <= task["finished_at"].as_u64().unwrap());
 }
@@ -204,6 +224,10 @@ async fn a_completion_without_a_text_is_an_error() {
     let body = json!({ "prompt": "x", "stream": true });
     let text = app.admin().post("/api/v1/completions", &body).await.text();
     assert!(text.contains("consensus_disagreement") && text.ends_with("[DONE]\n\n"), "{text}");
+    let reply = sent(&app, "/api/v1/delegate", &json!({ "prompt": "x" })).await;
+    for name in ["text", "output", "content", "result", "miner_id", "miner_address"] {
+        assert_eq!(reply.get(name), Some(&Value::Null), "{name}");
+    }
 }
 
 #[tokio::test]

@@ -82,6 +82,7 @@ async fn their_results_are_json_and_their_clients_get_a_session_id() {
     let body = json!({ "prompt": "x", "session_id": 0, "max_tokens": 9, "unknown": true });
     let completed = text(call(&admin, "cortensor_completions", &body).await);
     assert_eq!(completed["choices"][0]["text"], "yes");
+    assert_eq!((&completed["text"], &completed["miner_id"]), (&json!("yes"), &json!("s1")));
     let body = json!({ "session_id": 0, "task_id": completed["task_id"] });
     let task = text(call(&admin, "cortensor_tasks", &body).await);
     assert_eq!(task["results"]["data"], json!(["yes"]));
