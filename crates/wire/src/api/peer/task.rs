@@ -47,9 +47,13 @@ pub struct PeerTask<'a> {
     pub round_id: Cow<'a, str>,
 }
 
-/// The tasks of a session, newest first.
+/// The tasks of a session, newest first; or a task.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
-pub struct PeerTaskList<'a>(pub Vec<PeerTask<'a>>);
+#[serde(untagged)]
+pub enum PeerTasks<'a> {
+    List(Vec<PeerTask<'a>>),
+    Task(Box<PeerTask<'a>>),
+}
 
 /// The texts of a task, and the sessions that they come from, in the same order.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, ToSchema)]
