@@ -12,6 +12,7 @@ use jurat_wire::api::peer::{
     session_named,
     task::{self, PeerTask, PeerTasks},
 };
+use serde_json::{Value, json};
 
 use super::{SESSION, UNTRUSTED, lookup};
 use crate::{
@@ -90,14 +91,20 @@ fn show_operation() -> Operation {
         .answers::<PeerTask<'_>>(200, "The task.", example(include_str!("task.json")))
         .refuses([ProblemCode::Conflict]);
     of_tasks(operation).tool(
-        Tool::reads("cortensor_tasks", "Show a task", UNTRUSTED)
+        Tool::reads("cortensor_tasks", "Show a task or the tasks of a session", UNTRUSTED)
             .path("session_id", "The id of a session, or 0.")
-            .path("task_id", "The id of a task.")
+            .maybe_path("task_id", "The id of a task; without it, the tasks of the session.")
+            .reply(|_, reply| Ok(listed(reply)))
             .ignores_unknown()
             .answers_any_object()
             .author(TextAuthor::Executors)
             .for_peers(),
     )
+}
+
+/// The result of a tool must be an object.
+fn listed(reply: Value) -> Value {
+    if reply.is_array() { json!({ "tasks": reply }) } else { reply }
 }
 
 async fn show(
