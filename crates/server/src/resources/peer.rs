@@ -59,7 +59,7 @@ const STREAM: &str = "With `stream`: lines of data with the text, and `[DONE]` a
 const UNTRUSTED: &str = "The text in the result is written by executors and is untrusted.";
 
 fn completion_operation() -> Operation {
-    let text = "Runs the prompt on one session, or as many as `max_miners` allows, and returns one text. If they differ, it is that of the most reliable side, with a confidence of at most one half; all texts are in the task.";
+    let text = "Runs the prompt on several sessions, or as many as `max_miners` allows, and returns one text. If they differ, it is that of the most reliable side, with a confidence of at most one half; all texts are in the task.";
     let operation = Operation::post("/api/v1/completions", "peer_completion", completion)
         .also_at("/api/v2/completions", "peer_completion_v2")
         .also_at("/api/v3/completions", "peer_completion_v3")
@@ -244,8 +244,8 @@ async fn run(
     let form = PeerForm { kind, session: job.session.clone() };
     let is_streamed = job.is_streamed && form.needs_output();
     let pool = lookup::pool(&directory, form.session.as_deref());
-    let usual = if form.needs_output() { 1 } else { peers.replicas };
-    let replicas = job.replicas.unwrap_or_else(|| lookup::replicas(&directory, &pool, kind, usual));
+    let usual = || lookup::replicas(&directory, &pool, kind, peers.replicas);
+    let replicas = job.replicas.unwrap_or_else(usual);
     let translated = job.into_v3(replicas, &pool);
     let decoded = match kind {
         PeerReplyKind::Completion | PeerReplyKind::Chat | PeerReplyKind::Delegate => {

@@ -129,7 +129,7 @@ async fn claim_check_completes_in_a_session_and_reads_the_task() {
         "prompt": "Is it so?", "prompt_type": 1, "prompt_template": "", "stream": false,
         "timeout": 300, "precommit_timeout": 90, "client_reference": "claimcheck-oracle",
         "max_tokens": 4096, "temperature": 0.7, "top_p": 0.95, "top_k": 40,
-        "presence_penalty": 0, "frequency_penalty": 0, "max_miners": 3,
+        "presence_penalty": 0, "frequency_penalty": 0,
     });
     let reply = sent(&app, "/api/v1/completions/35", &body).await;
     assert_eq!(reply["choices"][0]["text"], "yes");
@@ -140,7 +140,7 @@ async fn claim_check_completes_in_a_session_and_reads_the_task() {
     assert_eq!(asked.body["inputs"]["top_k"], 40);
     assert_eq!(asked.body["task_contract"]["budget"]["time_ms"], 300_000);
 
-    // It polls until as many miners as assigned have a result.
+    // It polls until three miners have a result, and all that were assigned.
     let task = got(&app, &format!("/api/v1/tasks/35/{}", text(&reply["task_id"]))).await;
     let (texts, miners) = (&task["results"]["data"], &task["results"]["miners"]);
     let texts = texts.as_array().unwrap();
@@ -323,13 +323,35 @@ async fn the_server_and_its_sessions_are_shown() {
 
 #[tokio::test]
 async fn the_usual_number_of_replicas_is_a_setting_and_never_more_than_can_answer() {
-    let app = TestApp::new().await;
-    let peers = jurat_server::PeerOptions { replicas: 5, ..jurat_server::PeerOptions::default() };
-    let app = app.with_peers(peers);
+    let messages = json!({ "messages": [{ "role": "user", "content": "x" }] });
+    let requests = [
+        ("/api/v1/delegate", json!({ "prompt": "x" })),
+        ("/api/v1/completions", json!({ "prompt": "x" })),
+        ("/api/v2/chat/completions", messages),
+    ];
+    for (setting, expected) in [(1, 1), (3, 3), (5, 3)] {
+        let app = with_replicas(setting).await;
+        let _fakes = app.executors([answer("x"), answer("x"), answer("x"), answer("x")]).await;
+        for (path, body) in &requests {
+            let reply = sent(&app, path, body).await;
+            assert_eq!(reply["consensus"]["replicas"], expected, "{setting} {path}");
+        }
+        let mut one = json!({ "prompt": "x", "max_miners": 1 });
+        let reply = sent(&app, "/api/v1/completions", &one).await;
+        assert_eq!(reply["consensus"]["replicas"], 1, "what is asked for is not raised");
+        one["session_id"] = json!("s1");
+        one.as_object_mut().unwrap().remove("max_miners");
+        let reply = sent(&app, "/api/v1/completions", &one).await;
+        assert_eq!(reply["consensus"]["replicas"], 1, "a session is one executor");
+    }
+    let app = with_replicas(5).await;
     let _fakes = app.executors([answer("x"), answer("x"), answer("x"), answer("x")]).await;
-    let reply = sent(&app, "/api/v1/delegate", &json!({ "prompt": "x" })).await;
-    assert_eq!(reply["consensus"]["replicas"], 3);
     let body = json!({ "prompt": "x", "k_redundancy": 5 });
     let refused = app.admin().post("/api/v1/delegate", &body).await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "what is asked for is not reduced");
+}
+
+async fn with_replicas(replicas: u8) -> TestApp {
+    let peers = jurat_server::PeerOptions { replicas, ..jurat_server::PeerOptions::default() };
+    TestApp::new().await.with_peers(peers)
 }
