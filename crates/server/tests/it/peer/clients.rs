@@ -292,6 +292,8 @@ async fn the_server_and_its_sessions_are_shown() {
     let app = TestApp::new().await;
     let nobody = app.admin().post("/api/v1/create", &json!({})).await;
     assert_eq!(nobody.status, StatusCode::SERVICE_UNAVAILABLE);
+    let any = got(&app, "/api/v1/sessions/0").await;
+    assert_eq!((&any["status"], &any["miners"]), (&json!("inactive"), &json!([])));
     assert!(nobody.json()["error"].as_str().unwrap().contains("operator"));
     let _fakes = app.executors([answer("x"), answer("y")]).await;
     labelled(&app, "other", "s2", "35").await;
@@ -307,6 +309,9 @@ async fn the_server_and_its_sessions_are_shown() {
     let session = got(&app, "/api/v1/sessions/35").await;
     assert_eq!(session["miners"], json!(["other"]));
     assert_eq!((&session["session_id"], &session["status"]), (&json!(35), &json!("active")));
+    let any = got(&app, "/api/v1/sessions/0").await;
+    assert_eq!((&any["session_id"], &any["miners"]), (&json!(0), &json!(["other", "s1", "s2"])));
+    assert_eq!((&any["id"], &any["status"]), (&json!(0), &json!("active")));
     let missing = app.admin().get("/api/v1/sessions/36").await;
     assert_eq!(missing.status, StatusCode::NOT_FOUND);
 
