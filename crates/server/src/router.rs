@@ -160,6 +160,7 @@ mod tests {
             ("POST", "/api/v1/delegate", true),
             ("POST", "/api/v1/completions/35", true),
             ("POST", "/api/v2/chat/completions", true),
+            ("POST", "/api/v1/chat/completions/35", true),
             ("GET", "/api/v1/tasks/35", false),
             ("POST", "/api/v4/x402/delegate", true),
             ("POST", "/verify", true),

@@ -44,6 +44,7 @@ pub(super) fn operations() -> Vec<Operation> {
         completion_operation(),
         completion_in_operation(),
         chat_operation(),
+        chat_in_operation(),
         delegate_operation(),
         validate_operation(),
         factcheck_operation(),
@@ -123,6 +124,7 @@ async fn completion_in(
 fn chat_operation() -> Operation {
     let text = "Like `/api/v1/completions`, with messages. Several messages become one prompt, with the speaker before each text; the executors get the messages too.";
     let operation = Operation::post("/api/v2/chat/completions", "peer_chat", chat)
+        .also_at("/api/v1/chat/completions", "peer_chat_v1")
         .summary("Complete a chat")
         .text(text)
         .takes::<PeerChatRequest>([("plain", example(include_str!("peer/chat_request.json")))])
@@ -142,6 +144,38 @@ async fn chat(
     Json(body): Json,
 ) -> HandlerResult {
     let job = request::chat(&body)?;
+    run(&engine, &peers, asked, (PeerReplyKind::Chat, job, body)).await
+}
+
+fn chat_in_operation() -> Operation {
+    let text =
+        "Like `/api/v2/chat/completions`, with the session in the path, which overrides the body.";
+    let path = "/api/v2/chat/completions/{id}";
+    let request = json!({ "messages": [{ "role": "user", "content": "Name a prime number." }] });
+    let operation = Operation::post(path, "peer_chat_in", chat_in)
+        .also_at("/api/v1/chat/completions/{id}", "peer_chat_in_v1")
+        .summary("Complete a chat in a session")
+        .text(text)
+        .in_path([SESSION])
+        .takes::<PeerChatRequest>([("plain", request)])
+        .answers::<PeerChatCompletion<'_>>(
+            200,
+            "The completion.",
+            example(include_str!("peer/chat.json")),
+        )
+        .or_as("text/event-stream", STREAM);
+    begins(operation)
+}
+
+async fn chat_in(
+    State(engine): State<Engine>,
+    Extension(peers): Extension<Arc<PeerOptions>>,
+    PathText(session): PathText,
+    asked: ConsensusContext,
+    Json(body): Json,
+) -> HandlerResult {
+    let mut job = request::chat(&body)?;
+    job.session = session_named(&session);
     run(&engine, &peers, asked, (PeerReplyKind::Chat, job, body)).await
 }
 

@@ -182,8 +182,18 @@ async fn a_chat_is_completed() {
     let body = json!({ "model": "x", "messages": [
         { "role": "system", "content": "Be brief." }, { "role": "user", "content": "Greet me." },
     ]});
-    let reply = sent(&app, "/api/v2/chat/completions", &body).await;
-    assert_eq!(reply["choices"][0]["message"], json!({ "role": "assistant", "content": "hello" }));
+    for (path, session) in [
+        ("/api/v2/chat/completions", json!(0)),
+        ("/api/v1/chat/completions", json!(0)),
+        ("/api/v2/chat/completions/s1", json!("s1")),
+        ("/api/v1/chat/completions/s1", json!("s1")),
+    ] {
+        let reply = sent(&app, path, &body).await;
+        let message = json!({ "role": "assistant", "content": "hello" });
+        assert_eq!((&reply["choices"][0]["message"], &reply["session_id"]), (&message, &session));
+    }
+    let missing = app.admin().post("/api/v1/chat/completions/36", &body).await;
+    assert_eq!(missing.json()["code"], "session_unknown");
     let calls = fakes[0].calls();
     let asked = calls.iter().find(|call| call.endpoint() == "execute").unwrap();
     assert_eq!(asked.body["inputs"]["messages"], body["messages"]);
