@@ -27,7 +27,7 @@ use utoipa::{
 };
 
 use self::parameters::PathParameter;
-pub(crate) use self::tool::{Argument, TextAuthor, Tool, ToolBody, ToolCall, ToolFuture};
+pub(crate) use self::tool::{Argument, StandIn, TextAuthor, Tool, ToolBody, ToolCall, ToolFuture};
 use crate::mcp::schema;
 
 /// The callers that a route admits.

@@ -6,8 +6,7 @@ use jurat_wire::api::agent_registration::AgentProfile;
 /// The settings of the surfaces for other systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerOptions {
-    /// How many replicas a prompt-oriented request to delegate, judge or check has if it does not
-    /// say so: 1, 3 or 5.
+    /// How many replicas a prompt-oriented request has if it does not say so: 1, 3 or 5.
     pub replicas: u8,
     /// The account of programs on this machine that send no key.
     pub loopback_account: Option<AccountId>,

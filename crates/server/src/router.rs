@@ -23,6 +23,9 @@ use crate::{
     resources::operations,
 };
 
+/// Where only prompt-oriented clients look for anything.
+const PROMPT_ORIENTED: &str = "/api/v1/";
+
 /// Every documented route, with the callers that it admits.
 pub fn route_table() -> Vec<RouteInfo> {
     let routes = operations().iter().flat_map(|operation| {
@@ -107,7 +110,11 @@ pub(crate) fn error_form(path: &str) -> ErrorForm {
     }
     let mut others = operations().iter().filter(|it| it.error_form != ErrorForm::Problem);
     let found = others.find(|it| it.paths().any(|declared| matches(declared, path)));
-    found.map_or(ErrorForm::Problem, |operation| operation.error_form)
+    match found {
+        Some(operation) => operation.error_form,
+        None if path.starts_with(PROMPT_ORIENTED) => ErrorForm::Peer,
+        None => ErrorForm::Problem,
+    }
 }
 
 /// Whether a path matches a declared path.
@@ -153,6 +160,7 @@ mod tests {
             ("POST", "/api/v1/delegate", true),
             ("POST", "/api/v1/completions/35", true),
             ("POST", "/api/v2/chat/completions", true),
+            ("POST", "/api/v1/chat/completions/35", true),
             ("GET", "/api/v1/tasks/35", false),
             ("POST", "/api/v4/x402/delegate", true),
             ("POST", "/verify", true),

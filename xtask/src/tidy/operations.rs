@@ -95,6 +95,7 @@ const EXCEPTIONS: &[NameException] = &[
     by("peer_task", "round_list", "a round is a task of another system"),
     by("peer_task_list", "round_list", "a round is a task of another system"),
     alone("peer_chat", SHIM),
+    alone("peer_chat_in", SHIM),
     alone("peer_completion", SHIM),
     alone("peer_completion_in", SHIM),
     alone("peer_delegate", SHIM),

@@ -336,7 +336,7 @@ settings! {
 
     LOOPBACK_ACCOUNT =
         Setting::new("auth.loopback_account", "JURAT_AUTH_LOOPBACK_ACCOUNT", SettingKind::Account)
-        .about("Account of programs on this machine that send no key; they may start and read its rounds. Requests through proxies and from browsers always need a key. Without it, everybody does.")
+        .about("Account of programs on this machine that send no key, or `default-dev-token`; they may start and read its rounds. Requests through proxies and from browsers always need a key. Without it, everybody does.")
         .example("acct_admin");
 
     SHIMS_REPLICAS = Setting::new(
@@ -344,7 +344,7 @@ settings! {
         "JURAT_SHIMS_REPLICAS",
         SettingKind::Word(&["1", "3", "5"]),
     )
-        .about("Number of replicas of requests to `/api/v1/delegate`, `/api/v1/validate` and `/api/v1/factcheck` that do not ask for one; fewer if fewer sessions can answer.")
+        .about("Number of replicas of completions and of requests to `/api/v1/delegate`, `/api/v1/validate` and `/api/v1/factcheck` that do not ask for one; fewer if fewer sessions can answer. Each replica is a call that costs what its session costs.")
         .default("3").example("5");
 
     AGENT_NAME = Setting::new("erc8004.name", "JURAT_ERC8004_NAME", SettingKind::Text)

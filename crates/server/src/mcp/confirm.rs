@@ -70,6 +70,7 @@ fn can_ask(context: &RequestContext<RoleServer>) -> bool {
 fn question(tool: &Tool, arguments: Option<&JsonObject>) -> InputRequiredResult {
     let names = tool.arguments.iter().flat_map(|argument| match argument {
         Argument::Path { names, .. } => names.clone(),
+        Argument::MaybePath { name, .. } => vec![*name],
         Argument::PathVersion(_) => vec!["version"],
         Argument::Query { .. } | Argument::Wait { .. } | Argument::OwnAccount => Vec::new(),
     });

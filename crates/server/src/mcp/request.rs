@@ -43,6 +43,9 @@ impl ToolRequest {
                     }
                     path.push(name_in(&mut arguments, names)?);
                 }
+                Argument::MaybePath { name, .. } => {
+                    path.extend(maybe_name(&mut arguments, name)?);
+                }
                 Argument::PathVersion(_) => path.push(version(&mut arguments)?),
                 Argument::Query { argument, parameter, is_required } => {
                     let values = match arguments.remove(*argument) {
@@ -81,10 +84,13 @@ impl ToolRequest {
         let mut names = self.path.iter();
         let mut target = String::new();
         for segment in operation.path().split('/').skip(1) {
-            target.push('/');
             if segment.starts_with('{') {
-                encode(&mut target, names.next().map_or("", String::as_str));
+                // The last parameter of some tools may be left out.
+                let Some(name) = names.next() else { break };
+                target.push('/');
+                encode(&mut target, name);
             } else {
+                target.push('/');
                 target.push_str(segment);
             }
         }
@@ -103,6 +109,7 @@ impl ToolRequest {
 fn nearest(tool: &Tool, name: &str) -> Option<&'static str> {
     let known = tool.arguments.iter().flat_map(|argument| match argument {
         Argument::Path { names, .. } => names.clone(),
+        Argument::MaybePath { name, .. } => vec![*name],
         Argument::PathVersion(_) => vec!["version"],
         Argument::Query { argument, .. } => vec![*argument],
         Argument::Wait { .. } => vec!["wait"],
@@ -140,6 +147,18 @@ fn name_in(arguments: &mut JsonObject, names: &[&str]) -> Result<String, Problem
         [one, other] => wrong(one, &format!("is required, or `{other}` instead")),
         _ => wrong(names.first().copied().unwrap_or_default(), "is required"),
     })
+}
+
+/// The value of an argument of clients of another system, who may leave it out.
+fn maybe_name(arguments: &mut JsonObject, name: &'static str) -> Result<Option<String>, Problem> {
+    numbers_as_text(arguments, &[name]);
+    match arguments.get(name) {
+        None | Some(Value::Null) => {
+            arguments.remove(name);
+            Ok(None)
+        }
+        Some(_) => name_in(arguments, &[name]).map(Some),
+    }
 }
 
 /// How long to wait. A longer wait is cut, because clients give up on a call that takes a minute.

@@ -8,7 +8,7 @@ use utoipa::{
 };
 
 use super::watch::LONGEST_CALL_S;
-use crate::operation::{Argument, Operation, Tool, ToolBody};
+use crate::operation::{Argument, Operation, StandIn, Tool, ToolBody};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const IN_OPENAPI: &str = "#/components/schemas/";
@@ -54,6 +54,13 @@ pub(super) fn arguments(operation: &Operation, tool: &Tool) -> JsonObject {
     for argument in &tool.arguments {
         add(operation, argument, &mut properties, &mut required);
     }
+    if let Some(StandIn { tool: other, lacks, has }) = tool.stand_in {
+        required.retain(|name| name != lacks);
+        for name in has {
+            let text = format!("With this instead of `{lacks}`, the tool is `{other}`.");
+            properties.insert((*name).to_owned(), json!({ "description": text }));
+        }
+    }
     schema.insert("properties".to_owned(), Value::Object(properties));
     if !required.is_empty() {
         schema.insert("required".to_owned(), Value::Array(required));
@@ -82,6 +89,10 @@ fn add(
                 }
                 properties.insert((*name).to_owned(), Value::Object(schema));
             }
+        }
+        Argument::MaybePath { name, text } => {
+            let schema = json!({ "type": "string", "description": text });
+            properties.insert((*name).to_owned(), schema);
         }
         Argument::PathVersion(text) => {
             required.push(json!("version"));

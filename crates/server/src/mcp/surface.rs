@@ -148,7 +148,7 @@ impl ServerHandler for McpSurface {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let listed = self.tool(&request.name)?;
+        let listed = self.tool(&request.name)?.meant_by(request.arguments.as_ref());
         if listed.lacks(sender(&context)?.1).is_none() {
             match consent(listed.tool, &request, &context) {
                 Consent::Given => {}

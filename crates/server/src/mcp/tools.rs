@@ -3,13 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use jurat_core::account::caller::{Caller, Scope};
+use rmcp::model::JsonObject;
 
 use super::{
     schema,
     sets::{ToolSelection, ToolSet},
 };
 use crate::{
-    operation::{Operation, Tool},
+    operation::{Operation, StandIn, Tool},
     resources::operations,
 };
 
@@ -59,6 +60,17 @@ pub(super) fn described(name: &str) -> Option<rmcp::model::Tool> {
 }
 
 impl ListedTool {
+    /// The tool that a call with these arguments means: clients use some names for two tools.
+    pub(super) fn meant_by(&'static self, arguments: Option<&JsonObject>) -> &'static Self {
+        let is_given = |name: &str| {
+            arguments.and_then(|it| it.get(name)).is_some_and(|value| !value.is_null())
+        };
+        let is_meant =
+            |it: &StandIn| !is_given(it.lacks) && it.has.iter().any(|name| is_given(name));
+        let other = self.tool.stand_in.filter(is_meant).and_then(|it| find(it.tool));
+        other.unwrap_or(self)
+    }
+
     /// A scope that the tool needs and the caller does not have.
     pub(super) fn lacks(&self, caller: &Caller) -> Option<Scope> {
         let mut scopes = self.tool.needed_scopes(self.operation).iter().copied();

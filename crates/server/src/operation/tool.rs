@@ -56,6 +56,18 @@ pub(crate) struct Tool {
     pub(crate) is_confirmed: bool,
     /// Whether it has a name of another system, and is listed only if the operator turns that on.
     pub(crate) is_for_peers: bool,
+    /// The tool that clients mean who send other arguments.
+    pub(crate) stand_in: Option<StandIn>,
+}
+
+/// A tool that answers in place of another, to a call with arguments of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StandIn {
+    pub(crate) tool: &'static str,
+    /// The argument of the other tool that the call lacks.
+    pub(crate) lacks: &'static str,
+    /// Arguments of its own; the call has one of them.
+    pub(crate) has: &'static [&'static str],
 }
 
 /// An argument that is not part of the body.
@@ -67,6 +79,8 @@ pub(crate) enum Argument {
         text: &'static str,
         pattern: Option<&'static str>,
     },
+    /// The last path parameter, which may be left out: the request then goes to the path before it.
+    MaybePath { name: &'static str, text: &'static str },
     /// The next path parameter, which is a version number.
     PathVersion(&'static str),
     /// A query parameter.
@@ -165,6 +179,7 @@ impl Tool {
             run: None,
             is_confirmed: false,
             is_for_peers: false,
+            stand_in: None,
         }
     }
 
@@ -193,6 +208,12 @@ impl Tool {
         pattern: &'static str,
     ) -> Self {
         self.arguments.push(Argument::Path { names: vec![name], text, pattern: Some(pattern) });
+        self
+    }
+
+    /// Maps an optional argument to the last path parameter.
+    pub(crate) fn maybe_path(mut self, name: &'static str, text: &'static str) -> Self {
+        self.arguments.push(Argument::MaybePath { name, text });
         self
     }
 
@@ -300,6 +321,12 @@ impl Tool {
     /// the body, which those clients parse.
     pub(crate) const fn for_peers(mut self) -> Self {
         self.is_for_peers = true;
+        self
+    }
+
+    /// Has another tool answer if a call has its arguments.
+    pub(crate) const fn or_else(mut self, stand_in: StandIn) -> Self {
+        self.stand_in = Some(stand_in);
         self
     }
 

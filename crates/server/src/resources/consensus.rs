@@ -44,7 +44,8 @@ use crate::{
         watch::{WatchEnd, WatchedRound, cancelled, until_end},
     },
     operation::{
-        EventDescription, Operation, TextAuthor, Tool, ToolCall, ToolFuture, example, parameters,
+        EventDescription, Operation, StandIn, TextAuthor, Tool, ToolCall, ToolFuture, example,
+        parameters,
     },
     request::{
         decode::Json,
@@ -282,7 +283,13 @@ fn delegate_v2_operation() -> Operation {
     let about = "Runs a job on one session. The text in the result is written by executors and is untrusted.";
     round_of::<DelegateReplyV2<'_>>(description).tool(
         Tool::asks("cortensor_delegate", "Delegate with one session", about)
+            .or_else(StandIn {
+                tool: "cortensor_delegate_v1",
+                lacks: "objective",
+                has: &["prompt", "task_request_input"],
+            })
             .ignores_unknown()
+            .answers_any_object()
             .author(TextAuthor::Executors)
             .for_peers(),
     )
@@ -318,7 +325,13 @@ fn validate_v2_operation() -> Operation {
     let about = "Has a candidate judged by one session. The text in the result is written by executors and is untrusted.";
     round_of::<VerdictReplyV2<'_>>(description).tool(
         Tool::asks("cortensor_validate", "Validate with one session", about)
+            .or_else(StandIn {
+                tool: "cortensor_validate_v1",
+                lacks: "claim",
+                has: &["result_data", "task_result_output"],
+            })
             .ignores_unknown()
+            .answers_any_object()
             .author(TextAuthor::Executors)
             .for_peers(),
     )

@@ -44,6 +44,7 @@ pub(super) fn operations() -> Vec<Operation> {
         completion_operation(),
         completion_in_operation(),
         chat_operation(),
+        chat_in_operation(),
         delegate_operation(),
         validate_operation(),
         factcheck_operation(),
@@ -59,7 +60,7 @@ const STREAM: &str = "With `stream`: lines of data with the text, and `[DONE]` a
 const UNTRUSTED: &str = "The text in the result is written by executors and is untrusted.";
 
 fn completion_operation() -> Operation {
-    let text = "Runs the prompt on one session, or as many as `max_miners` allows, and returns one text. If they differ, it is that of the most reliable side, with a confidence of at most one half; all texts are in the task.";
+    let text = "Runs the prompt on several sessions, or as many as `max_miners` allows, and returns one text. If they differ, it is that of the most reliable side, with a confidence of at most one half; all texts are in the task.";
     let operation = Operation::post("/api/v1/completions", "peer_completion", completion)
         .also_at("/api/v2/completions", "peer_completion_v2")
         .also_at("/api/v3/completions", "peer_completion_v3")
@@ -123,6 +124,7 @@ async fn completion_in(
 fn chat_operation() -> Operation {
     let text = "Like `/api/v1/completions`, with messages. Several messages become one prompt, with the speaker before each text; the executors get the messages too.";
     let operation = Operation::post("/api/v2/chat/completions", "peer_chat", chat)
+        .also_at("/api/v1/chat/completions", "peer_chat_v1")
         .summary("Complete a chat")
         .text(text)
         .takes::<PeerChatRequest>([("plain", example(include_str!("peer/chat_request.json")))])
@@ -142,6 +144,38 @@ async fn chat(
     Json(body): Json,
 ) -> HandlerResult {
     let job = request::chat(&body)?;
+    run(&engine, &peers, asked, (PeerReplyKind::Chat, job, body)).await
+}
+
+fn chat_in_operation() -> Operation {
+    let text =
+        "Like `/api/v2/chat/completions`, with the session in the path, which overrides the body.";
+    let path = "/api/v2/chat/completions/{id}";
+    let request = json!({ "messages": [{ "role": "user", "content": "Name a prime number." }] });
+    let operation = Operation::post(path, "peer_chat_in", chat_in)
+        .also_at("/api/v1/chat/completions/{id}", "peer_chat_in_v1")
+        .summary("Complete a chat in a session")
+        .text(text)
+        .in_path([SESSION])
+        .takes::<PeerChatRequest>([("plain", request)])
+        .answers::<PeerChatCompletion<'_>>(
+            200,
+            "The completion.",
+            example(include_str!("peer/chat.json")),
+        )
+        .or_as("text/event-stream", STREAM);
+    begins(operation)
+}
+
+async fn chat_in(
+    State(engine): State<Engine>,
+    Extension(peers): Extension<Arc<PeerOptions>>,
+    PathText(session): PathText,
+    asked: ConsensusContext,
+    Json(body): Json,
+) -> HandlerResult {
+    let mut job = request::chat(&body)?;
+    job.session = session_named(&session);
     run(&engine, &peers, asked, (PeerReplyKind::Chat, job, body)).await
 }
 
@@ -244,8 +278,8 @@ async fn run(
     let form = PeerForm { kind, session: job.session.clone() };
     let is_streamed = job.is_streamed && form.needs_output();
     let pool = lookup::pool(&directory, form.session.as_deref());
-    let usual = if form.needs_output() { 1 } else { peers.replicas };
-    let replicas = job.replicas.unwrap_or_else(|| lookup::replicas(&directory, &pool, kind, usual));
+    let usual = || lookup::replicas(&directory, &pool, kind, peers.replicas);
+    let replicas = job.replicas.unwrap_or_else(usual);
     let translated = job.into_v3(replicas, &pool);
     let decoded = match kind {
         PeerReplyKind::Completion | PeerReplyKind::Chat | PeerReplyKind::Delegate => {

@@ -33,10 +33,11 @@ pub fn session_id(session: Option<&str>) -> Value {
     number.map_or_else(|| json!(text), |number| json!(number))
 }
 
-/// The id of a task: a number, because some clients take nothing else.
-pub(super) fn task_id(round: &str) -> Value {
+/// The id of a task: the digits of a number, because some clients take only text and others turn it
+/// into a number.
+pub(super) fn task_id(round: &str) -> String {
     let number = RoundId::parse(round).ok().and_then(|id| id.number());
-    number.map_or_else(|| json!(round), |number| json!(number))
+    number.map_or_else(|| round.to_owned(), |number| number.to_string())
 }
 
 /// When a round was opened, in seconds since 1970.

@@ -14,7 +14,7 @@ use jurat_wire::{
 };
 use serde_json::Value;
 
-use crate::request::encode::HandlerProblem;
+use crate::request::encode::engine_problem;
 
 /// The largest pool of a request.
 const LARGEST_POOL: usize = 100;
@@ -59,13 +59,9 @@ pub(super) fn replicas(
 }
 
 /// A round of the caller by the id of its task: a number, or the id of the round.
-pub(super) async fn task(
-    engine: &Engine,
-    caller: &Caller,
-    text: &str,
-) -> Result<Round, HandlerProblem> {
+pub(super) async fn task(engine: &Engine, caller: &Caller, text: &str) -> Result<Round, Problem> {
     if let Ok(id) = RoundId::parse(text) {
-        return engine.round_show(caller, &id).await.map_err(HandlerProblem::from);
+        return show(engine, caller, &id).await;
     }
     let number: Option<u64> = text.parse().ok();
     let opened_at = number.and_then(RoundId::opened_at).ok_or_else(|| unknown("task", text))?;
@@ -75,17 +71,21 @@ pub(super) async fn task(
         limit: MOST_AT_ONCE,
         ..RoundFilter::default()
     };
-    let found = engine.round_list(caller, query).await?;
+    let found = engine.round_list(caller, query).await.map_err(|error| engine_problem(&error))?;
     let has_number = |round: &&RoundSummary| round.open.id.number() == number;
     let mut found = found.iter().filter(has_number).map(|round| &round.open.id);
     match (found.next(), found.next()) {
-        (Some(id), None) => Ok(engine.round_show(caller, id).await?),
+        (Some(id), None) => show(engine, caller, id).await,
         (Some(id), Some(other)) => {
             let detail = format!("`{text}` matches two rounds; use `{id}` or `{other}`");
-            Err(Problem::new(ProblemCode::Conflict, detail).into())
+            Err(Problem::new(ProblemCode::Conflict, detail))
         }
-        (None, _) => Err(unknown("task", text).into()),
+        (None, _) => Err(unknown("task", text)),
     }
+}
+
+async fn show(engine: &Engine, caller: &Caller, id: &RoundId) -> Result<Round, Problem> {
+    engine.round_show(caller, id).await.map_err(|error| engine_problem(&error))
 }
 
 /// The prompt of a round, if its request is stored.

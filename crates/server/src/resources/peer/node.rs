@@ -11,6 +11,7 @@ use jurat_wire::{
     api::peer::{
         node::{self, PeerCreated, PeerMiners, PeerNode, PeerSession, PeerSessions},
         request::{self, PeerCreateRequest},
+        session_named,
     },
     problem::Problem,
 };
@@ -90,7 +91,7 @@ async fn sessions(
 }
 
 fn session_operation() -> Operation {
-    let text = "A session, or a label, with the sessions that answer for it.";
+    let text = "A session, or a label, with the sessions that answer for it: for 0 all of them.";
     let operation = Operation::get("/api/v1/sessions/{id}", "peer_session", session)
         .summary("Show a session")
         .text(text)
@@ -106,11 +107,15 @@ async fn session(
     PathText(name): PathText,
 ) -> HandlerResult {
     let directory = engine.session_directory(&caller).await?;
+    let Some(name) = session_named(&name) else {
+        let all: Vec<&SessionStanding> = directory.iter().collect();
+        return Ok(encode::ok(&node::session(None, &all)));
+    };
     let group = node::group(&directory, &name);
     if group.is_empty() {
         return Err(lookup::unknown("session", &name).into());
     }
-    Ok(encode::ok(&node::session(&name, &group)))
+    Ok(encode::ok(&node::session(Some(&name), &group)))
 }
 
 fn create_operation() -> Operation {

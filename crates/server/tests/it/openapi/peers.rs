@@ -40,11 +40,17 @@ pub(super) async fn prompts() -> BTreeSet<String> {
     let path = "/api/v1/sessions/{id}";
     story.play("GET", path, "/api/v1/sessions/alpha", &Value::Null).await;
     answer_for_35(&story).await;
-    for path in
-        ["/api/v1/create", "/api/v1/delegate", "/api/v1/validate", "/api/v2/chat/completions"]
-    {
+    for path in ["/api/v1/create", "/api/v1/delegate", "/api/v1/validate"] {
         let request = story.request("POST", path);
         story.play("POST", path, path, &request).await;
+    }
+    for version in ["v1", "v2"] {
+        let path = format!("/api/{version}/chat/completions");
+        let request = story.request("POST", &path);
+        story.play("POST", &path, &path, &request).await;
+        let in_session = format!("{path}/{{id}}");
+        let request = story.request("POST", &in_session);
+        story.play("POST", &in_session, &format!("{path}/35"), &request).await;
     }
     let mut task = Value::Null;
     for version in ["v1", "v2", "v3"] {
@@ -56,7 +62,7 @@ pub(super) async fn prompts() -> BTreeSet<String> {
         let at = format!("/api/{version}/completions/0");
         task = story.play("POST", &path, &at, &request).await.json()["task_id"].clone();
     }
-    let at = format!("/api/v1/tasks/0/{task}");
+    let at = format!("/api/v1/tasks/0/{}", task.as_str().unwrap());
     story.play("GET", "/api/v1/tasks/{id}/{task}", &at, &Value::Null).await;
     let path = "/api/v1/tasks/{id}";
     // A list as long as the example's.

@@ -11,8 +11,24 @@ use serde_json::{Value, json};
 
 use super::{got, labelled, sent};
 
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
 fn answer(text: &str) -> jurat_testkit::fake_executor::Behaviour {
     answers(json!({ "answer": text }))
+}
+
+/// Asserts that a reply has its text under every name that clients read, with one of the miners
+/// that gave it.
+#[track_caller]
+fn assert_whole_text(reply: &Value, expected: &str, responses: &[Value]) {
+    for name in ["text", "output", "content", "result"] {
+        assert_eq!(reply[name], expected, "{name}");
+    }
+    assert_eq!(reply["miner_id"], reply["miner_address"]);
+    let miner = responses.iter().find(|it| it["miner_id"] == reply["miner_id"]).unwrap();
+    assert_eq!(miner["content"], expected);
 }
 
 #[tokio::test]
@@ -25,7 +41,8 @@ async fn the_gateway_gets_the_text_of_each_miner() {
     let body = json!({ "session_id": 92, "prompt": "Analyze X", "prompt_type": 1, "stream": false,
                        "timeout": 60, "max_tokens": 4096 });
     let reply = sent(&app, "/api/v1/delegate", &body).await;
-    assert!(reply["task_id"].is_u64(), "{reply}");
+    // It looks for `-` in the id, and then turns it into a number.
+    let task_id: u64 = reply["task_id"].as_str().unwrap().parse().unwrap();
     assert_eq!(reply["session_id"], 92);
     let responses = reply["responses"].as_array().unwrap();
     assert_eq!(responses.len(), 3);
@@ -37,11 +54,12 @@ async fn the_gateway_gets_the_text_of_each_miner() {
         assert!(response["model"].as_str().unwrap().starts_with("model-"));
         assert!(response["latency_ms"].is_u64() && response["metadata"].is_object());
     }
-    assert_eq!((&reply["output"], &reply["k_miners"]), (&json!("A"), &json!(3)));
+    assert_eq!(reply["k_miners"], 3);
+    assert_whole_text(&reply, "A", responses);
 
     // It then has the answer of each miner judged.
     let miner = &responses[0];
-    let body = json!({ "session_id": 92, "task_id": reply["task_id"],
+    let body = json!({ "session_id": 92, "task_id": task_id,
                        "miner_address": miner["miner_id"], "result_data": miner["content"] });
     let reply = app.admin().post("/api/v1/validate", &body).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
@@ -111,7 +129,7 @@ async fn claim_check_completes_in_a_session_and_reads_the_task() {
         "prompt": "Is it so?", "prompt_type": 1, "prompt_template": "", "stream": false,
         "timeout": 300, "precommit_timeout": 90, "client_reference": "claimcheck-oracle",
         "max_tokens": 4096, "temperature": 0.7, "top_p": 0.95, "top_k": 40,
-        "presence_penalty": 0, "frequency_penalty": 0, "max_miners": 3,
+        "presence_penalty": 0, "frequency_penalty": 0,
     });
     let reply = sent(&app, "/api/v1/completions/35", &body).await;
     assert_eq!(reply["choices"][0]["text"], "yes");
@@ -122,10 +140,17 @@ async fn claim_check_completes_in_a_session_and_reads_the_task() {
     assert_eq!(asked.body["inputs"]["top_k"], 40);
     assert_eq!(asked.body["task_contract"]["budget"]["time_ms"], 300_000);
 
-    // It polls until as many miners as assigned have a result.
-    let task = got(&app, &format!("/api/v1/tasks/35/{}", reply["task_id"])).await;
-    assert_eq!(task["results"]["data"].as_array().unwrap().len(), 3);
-    assert_eq!(task["results"]["miners"], task["assigned_miners"]);
+    // It polls until three miners have a result, and all that were assigned.
+    let task = got(&app, &format!("/api/v1/tasks/35/{}", text(&reply["task_id"]))).await;
+    let (texts, miners) = (&task["results"]["data"], &task["results"]["miners"]);
+    let texts = texts.as_array().unwrap();
+    assert_eq!((texts.len(), miners), (3, &task["assigned_miners"]));
+    let responses: Vec<Value> = texts
+        .iter()
+        .zip(miners.as_array().unwrap())
+        .map(|(text, miner)| json!({ "content": text, "miner_id": miner }))
+        .collect();
+    assert_whole_text(&reply, "yes", &responses);
     assert_eq!(task["status"], 4);
     assert!(task["created_at"].as_u64().unwrap() <= task["finished_at"].as_u64().unwrap());
 }
@@ -157,8 +182,18 @@ async fn a_chat_is_completed() {
     let body = json!({ "model": "x", "messages": [
         { "role": "system", "content": "Be brief." }, { "role": "user", "content": "Greet me." },
     ]});
-    let reply = sent(&app, "/api/v2/chat/completions", &body).await;
-    assert_eq!(reply["choices"][0]["message"], json!({ "role": "assistant", "content": "hello" }));
+    for (path, session) in [
+        ("/api/v2/chat/completions", json!(0)),
+        ("/api/v1/chat/completions", json!(0)),
+        ("/api/v2/chat/completions/s1", json!("s1")),
+        ("/api/v1/chat/completions/s1", json!("s1")),
+    ] {
+        let reply = sent(&app, path, &body).await;
+        let message = json!({ "role": "assistant", "content": "hello" });
+        assert_eq!((&reply["choices"][0]["message"], &reply["session_id"]), (&message, &session));
+    }
+    let missing = app.admin().post("/api/v1/chat/completions/36", &body).await;
+    assert_eq!(missing.json()["code"], "session_unknown");
     let calls = fakes[0].calls();
     let asked = calls.iter().find(|call| call.endpoint() == "execute").unwrap();
     assert_eq!(asked.body["inputs"]["messages"], body["messages"]);
@@ -176,12 +211,14 @@ async fn a_stream_has_lines_of_data_and_an_end() {
     assert_eq!(lines.last(), Some(&"[DONE]"));
     let first: Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!((&first["choices"][0]["text"], lines.len()), (&json!("hello"), 2));
+    assert!(first["task_id"].is_string(), "{first}");
 
     let body = json!({ "messages": [{ "role": "user", "content": "Hi" }], "stream": true });
     let text = app.admin().post("/api/v2/chat/completions", &body).await.text();
     let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
     let chunk = |index: usize| -> Value { serde_json::from_str(lines[index]).unwrap() };
     assert_eq!(chunk(0)["choices"][0]["delta"]["content"], "hello");
+    assert!(chunk(0)["task_id"].is_string() && chunk(1)["task_id"].is_string());
     assert_eq!(chunk(1)["choices"][0]["finish_reason"], "stop");
 }
 
@@ -197,6 +234,10 @@ async fn a_completion_without_a_text_is_an_error() {
     let body = json!({ "prompt": "x", "stream": true });
     let text = app.admin().post("/api/v1/completions", &body).await.text();
     assert!(text.contains("consensus_disagreement") && text.ends_with("[DONE]\n\n"), "{text}");
+    let reply = sent(&app, "/api/v1/delegate", &json!({ "prompt": "x" })).await;
+    for name in ["text", "output", "content", "result", "miner_id", "miner_address"] {
+        assert_eq!(reply.get(name), Some(&Value::Null), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -236,6 +277,12 @@ async fn errors_have_a_text_and_a_code() {
     let reply = app.anonymous().post("/api/v1/delegate", &json!({ "prompt": "x" })).await;
     assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
     assert_eq!(reply.json()["error"], "the request has no key");
+    let lost = app.admin().get("/api/v1/nodes").await;
+    assert_eq!(lost.status, StatusCode::NOT_FOUND);
+    assert_eq!(lost.json()["error"], "there is nothing at `/api/v1/nodes`");
+    let wrong = app.admin().get("/api/v1/delegate").await;
+    assert_eq!(wrong.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(wrong.json()["error"], wrong.json()["message"]);
 }
 
 #[tokio::test]
@@ -261,6 +308,8 @@ async fn the_server_and_its_sessions_are_shown() {
     let app = TestApp::new().await;
     let nobody = app.admin().post("/api/v1/create", &json!({})).await;
     assert_eq!(nobody.status, StatusCode::SERVICE_UNAVAILABLE);
+    let any = got(&app, "/api/v1/sessions/0").await;
+    assert_eq!((&any["status"], &any["miners"]), (&json!("inactive"), &json!([])));
     assert!(nobody.json()["error"].as_str().unwrap().contains("operator"));
     let _fakes = app.executors([answer("x"), answer("y")]).await;
     labelled(&app, "other", "s2", "35").await;
@@ -276,6 +325,9 @@ async fn the_server_and_its_sessions_are_shown() {
     let session = got(&app, "/api/v1/sessions/35").await;
     assert_eq!(session["miners"], json!(["other"]));
     assert_eq!((&session["session_id"], &session["status"]), (&json!(35), &json!("active")));
+    let any = got(&app, "/api/v1/sessions/0").await;
+    assert_eq!((&any["session_id"], &any["miners"]), (&json!(0), &json!(["other", "s1", "s2"])));
+    assert_eq!((&any["id"], &any["status"]), (&json!(0), &json!("active")));
     let missing = app.admin().get("/api/v1/sessions/36").await;
     assert_eq!(missing.status, StatusCode::NOT_FOUND);
 
@@ -292,13 +344,35 @@ async fn the_server_and_its_sessions_are_shown() {
 
 #[tokio::test]
 async fn the_usual_number_of_replicas_is_a_setting_and_never_more_than_can_answer() {
-    let app = TestApp::new().await;
-    let peers = jurat_server::PeerOptions { replicas: 5, ..jurat_server::PeerOptions::default() };
-    let app = app.with_peers(peers);
+    let messages = json!({ "messages": [{ "role": "user", "content": "x" }] });
+    let requests = [
+        ("/api/v1/delegate", json!({ "prompt": "x" })),
+        ("/api/v1/completions", json!({ "prompt": "x" })),
+        ("/api/v2/chat/completions", messages),
+    ];
+    for (setting, expected) in [(1, 1), (3, 3), (5, 3)] {
+        let app = with_replicas(setting).await;
+        let _fakes = app.executors([answer("x"), answer("x"), answer("x"), answer("x")]).await;
+        for (path, body) in &requests {
+            let reply = sent(&app, path, body).await;
+            assert_eq!(reply["consensus"]["replicas"], expected, "{setting} {path}");
+        }
+        let mut one = json!({ "prompt": "x", "max_miners": 1 });
+        let reply = sent(&app, "/api/v1/completions", &one).await;
+        assert_eq!(reply["consensus"]["replicas"], 1, "what is asked for is not raised");
+        one["session_id"] = json!("s1");
+        one.as_object_mut().unwrap().remove("max_miners");
+        let reply = sent(&app, "/api/v1/completions", &one).await;
+        assert_eq!(reply["consensus"]["replicas"], 1, "a session is one executor");
+    }
+    let app = with_replicas(5).await;
     let _fakes = app.executors([answer("x"), answer("x"), answer("x"), answer("x")]).await;
-    let reply = sent(&app, "/api/v1/delegate", &json!({ "prompt": "x" })).await;
-    assert_eq!(reply["consensus"]["replicas"], 3);
     let body = json!({ "prompt": "x", "k_redundancy": 5 });
     let refused = app.admin().post("/api/v1/delegate", &body).await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "what is asked for is not reduced");
+}
+
+async fn with_replicas(replicas: u8) -> TestApp {
+    let peers = jurat_server::PeerOptions { replicas, ..jurat_server::PeerOptions::default() };
+    TestApp::new().await.with_peers(peers)
 }

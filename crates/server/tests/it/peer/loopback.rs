@@ -33,6 +33,7 @@ async fn status(served: &Served, target: &str, head: &str) -> String {
 }
 
 const HOST: &str = "host: 127.0.0.1\r\n";
+const NO_KEY: &str = "authorization: Bearer default-dev-token\r\n";
 
 #[tokio::test]
 async fn a_program_on_this_machine_needs_no_key_if_the_operator_says_so() {
@@ -41,6 +42,14 @@ async fn a_program_on_this_machine_needs_no_key_if_the_operator_says_so() {
     let (on, _fakes) = served(Some("acct_admin"), &[]).await;
     assert_eq!(status(&on, "/api/v1/status", HOST).await, "200");
     assert_eq!(status(&on, "/v1/rounds", HOST).await, "200");
+    // What programs send that are given no key is none.
+    assert_eq!(status(&off, "/api/v1/status", &format!("{HOST}{NO_KEY}")).await, "401");
+    assert_eq!(status(&off, "/v1/templates", &format!("{HOST}{NO_KEY}")).await, "401");
+    assert_eq!(status(&on, "/v1/templates", &format!("{HOST}{NO_KEY}")).await, "200");
+    for line in [NO_KEY, "x-api-key: default-dev-token\r\n"] {
+        assert_eq!(status(&on, "/api/v1/status", &format!("{HOST}{line}")).await, "200", "{line}");
+        assert_eq!(status(&on, "/v1/executors", &format!("{HOST}{line}")).await, "403", "{line}");
+    }
     // The account's rounds, and nothing else.
     assert_eq!(status(&on, "/v1/executors", HOST).await, "403");
     let (nobody, _fakes) = served(Some("acct_nobody"), &[]).await;
@@ -50,41 +59,44 @@ async fn a_program_on_this_machine_needs_no_key_if_the_operator_says_so() {
 #[tokio::test]
 async fn a_wrong_key_a_proxy_and_a_web_page_are_refused() {
     let (on, _fakes) = served(Some("acct_admin"), &[]).await;
-    for line in [
-        "authorization: Bearer default-dev-token",
-        "x-api-key: nonsense",
-        "x-forwarded-for: 203.0.113.1",
-        "x-forwarded-proto: https",
-        "x-forwarded-host: jurat.example.com",
-        "X-Forwarded: for=203.0.113.1",
-        "x-original-forwarded-for: 203.0.113.1",
-        "x-original-url: /api/v1/status",
-        "forwarded: for=203.0.113.1",
-        "x-real-ip: 203.0.113.1",
-        "cf-connecting-ip: 203.0.113.1",
-        "cf-connecting-ipv6: 2001:db8::1",
-        "cf-ray: 230b030023ae2822-SJC",
-        "cdn-loop: cloudflare",
-        "true-client-ip: 203.0.113.1",
-        "x-client-ip: 203.0.113.1",
-        "x-cluster-client-ip: 203.0.113.1",
-        "fastly-client-ip: 203.0.113.1",
-        "x-azure-clientip: 203.0.113.1",
-        "x-appengine-user-ip: 203.0.113.1",
-        "x-envoy-external-address: 203.0.113.1",
-        "via: 1.1 proxy",
-        "origin: http://localhost:3000",
-        "sec-fetch-site: same-origin",
-    ] {
-        assert_eq!(
-            status(&on, "/api/v1/status", &format!("{HOST}{line}\r\n")).await,
-            "401",
-            "{line}"
-        );
-    }
-    assert_eq!(status(&on, "/api/v1/status", "host: evil.example\r\n").await, "401");
     let (behind, _fakes) = served(Some("acct_admin"), &["127.0.0.0/8"]).await;
-    assert_eq!(status(&behind, "/api/v1/status", HOST).await, "401", "a proxy speaks for others");
+    for key in ["", NO_KEY] {
+        for line in [
+            "authorization: Bearer default-dev-tokens",
+            "authorization: Basic default-dev-token",
+            "x-api-key: nonsense",
+            "x-forwarded-for: 203.0.113.1",
+            "forwarded: for=203.0.113.1",
+            "x-real-ip: 203.0.113.1",
+            "via: 1.1 proxy",
+            "origin: http://localhost:3000",
+            "sec-fetch-site: same-origin",
+            "x-forwarded-proto: https",
+            "x-forwarded-host: jurat.example.com",
+            "X-Forwarded: for=203.0.113.1",
+            "x-original-forwarded-for: 203.0.113.1",
+            "x-original-url: /api/v1/status",
+            "cf-connecting-ip: 203.0.113.1",
+            "cf-connecting-ipv6: 2001:db8::1",
+            "cf-ray: 230b030023ae2822-SJC",
+            "cdn-loop: cloudflare",
+            "true-client-ip: 203.0.113.1",
+            "x-client-ip: 203.0.113.1",
+            "x-cluster-client-ip: 203.0.113.1",
+            "fastly-client-ip: 203.0.113.1",
+            "x-azure-clientip: 203.0.113.1",
+            "x-appengine-user-ip: 203.0.113.1",
+            "x-envoy-external-address: 203.0.113.1",
+        ] {
+            let head = format!("{HOST}{key}{line}\r\n");
+            assert_eq!(status(&on, "/api/v1/status", &head).await, "401", "{head}");
+        }
+        let head = format!("host: evil.example\r\n{key}");
+        assert_eq!(status(&on, "/api/v1/status", &head).await, "401", "{head}");
+        let head = format!("{HOST}{key}");
+        let told = status(&behind, "/api/v1/status", &head).await;
+        assert_eq!(told, "401", "a proxy speaks for others: {head}");
+    }
 }
 
 #[tokio::test]

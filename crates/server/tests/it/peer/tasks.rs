@@ -6,7 +6,7 @@ use jurat_testkit::{
     app::TestApp,
     fake_executor::{answers, hangs},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::got;
 
@@ -17,8 +17,9 @@ async fn a_task_of_another_account_does_not_exist() {
     let alice = app.caller("alice", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
     let bob = app.caller("bob", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
     let task = alice.post("/api/v1/completions", &json!({ "prompt": "x" })).await.json();
-    for id in [task["task_id"].to_string(), task["round_id"].as_str().unwrap().to_owned()] {
-        let path = format!("/api/v1/tasks/0/{id}");
+    let ids = ["task_id", "round_id"].map(|name| task[name].as_str().unwrap());
+    for (id, session) in ids.into_iter().flat_map(|id| [(id, "0/"), (id, "")]) {
+        let path = format!("/api/v1/tasks/{session}{id}");
         let own = alice.get(&path).await;
         assert_eq!(own.json()["results"]["data"], json!(["canary"]), "{path}");
         let hidden = bob.get(&path).await;
@@ -42,12 +43,19 @@ async fn tasks_are_listed_by_session_and_found_by_their_largest_number() {
         last = app.admin().post("/api/v1/completions", &body).await.json()["task_id"].clone();
     }
     let tasks = got(&app, "/api/v1/tasks/s1").await;
+    let number = |id: &Value| -> u64 { id.as_str().unwrap().parse().unwrap() };
     let numbers: Vec<u64> =
-        tasks.as_array().unwrap().iter().map(|it| it["task_id"].as_u64().unwrap()).collect();
-    assert_eq!((numbers.len(), numbers.iter().max()), (2, last.as_u64().as_ref()));
+        tasks.as_array().unwrap().iter().map(|it| number(&it["task_id"])).collect();
+    assert_eq!((numbers.len(), numbers.iter().max()), (2, Some(&number(&last))));
+    assert_eq!(tasks[0]["id"], tasks[0]["task_id"]);
     assert_eq!(tasks[0]["prompt"], "for s1");
     assert_eq!(got(&app, "/api/v1/tasks/0").await.as_array().unwrap().len(), 3);
-    for path in ["/api/v1/tasks/s9", "/api/v1/tasks/0/12", "/api/v1/tasks/0/x"] {
+    // Some clients name no session.
+    let alone = got(&app, &format!("/api/v1/tasks/{}", last.as_str().unwrap())).await;
+    assert_eq!((&alone["task_id"], &alone["prompt"]), (&last, &json!("for s1")));
+    assert_eq!((&alone["results"]["data"], &alone["session_id"]), (&json!(["a"]), &json!(0)));
+    for path in ["/api/v1/tasks/s9", "/api/v1/tasks/12", "/api/v1/tasks/0/12", "/api/v1/tasks/0/x"]
+    {
         assert_eq!(app.admin().get(path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
 }

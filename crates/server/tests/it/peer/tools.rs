@@ -3,7 +3,7 @@
 use axum::body::Body;
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{answers, fact},
+    fake_executor::{answers, fact, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -36,11 +36,16 @@ const TOOLS: [&str; 15] = [
     "cortensor_validate_v1",
 ];
 
-async fn names(app: &TestApp, address: &str) -> Vec<String> {
+async fn listed(app: &TestApp, address: &str) -> Vec<Value> {
     let request = ("tools/list", json!({}));
     let listed = result(&ask_at(&app.admin(), address, LEGACY, request).await);
-    let tools = listed["tools"].as_array().unwrap().iter();
+    listed["tools"].as_array().unwrap().clone()
+}
+
+async fn names(app: &TestApp, address: &str) -> Vec<String> {
+    let tools = listed(app, address).await;
     let mut names: Vec<String> = tools
+        .iter()
         .map(|tool| tool["name"].as_str().unwrap().to_owned())
         .filter(|name| name.starts_with("cortensor_"))
         .collect();
@@ -82,6 +87,7 @@ async fn their_results_are_json_and_their_clients_get_a_session_id() {
     let body = json!({ "prompt": "x", "session_id": 0, "max_tokens": 9, "unknown": true });
     let completed = text(call(&admin, "cortensor_completions", &body).await);
     assert_eq!(completed["choices"][0]["text"], "yes");
+    assert_eq!((&completed["text"], &completed["miner_id"]), (&json!("yes"), &json!("s1")));
     let body = json!({ "session_id": 0, "task_id": completed["task_id"] });
     let task = text(call(&admin, "cortensor_tasks", &body).await);
     assert_eq!(task["results"]["data"], json!(["yes"]));
@@ -96,6 +102,64 @@ async fn their_results_are_json_and_their_clients_get_a_session_id() {
     let refused = call(&admin, "cortensor_delegate_v1", &json!({})).await;
     assert_eq!(refused["isError"], true);
     assert!(text(refused)["error"].as_str().unwrap().contains("`prompt`"));
+}
+
+#[tokio::test]
+async fn the_arguments_of_version_1_are_taken_under_the_names_without_a_version() {
+    let app = TestApp::new().await;
+    let fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
+    let tools = listed(&app, ADDRESS).await;
+    let called = async |tool: &str, arguments: Value| {
+        let described = tools.iter().find(|it| it["name"] == tool).unwrap();
+        jsonschema::validate(&described["inputSchema"], &arguments).unwrap();
+        call(&app.admin(), tool, &arguments).await
+    };
+    let body = json!({ "session_id": "s1", "prompt": "x", "objective": null });
+    let refused = call(&app.admin(), "cortensor_validate", &body).await;
+    assert_eq!(refused["structuredContent"]["field"], "claim", "{refused}");
+    for body in [json!({ "prompt": "x", "max_tokens": 9 }), json!({ "task_request_input": "x" })] {
+        let delegated = called("cortensor_delegate", body).await["structuredContent"].clone();
+        assert_eq!(
+            (&delegated["status"], &delegated["k_miners"]),
+            (&json!("completed"), &json!(3))
+        );
+        let body = json!({ "task_id": delegated["task_id"], "miner_address": "s1",
+                           "result_data": "y" });
+        let judged = called("cortensor_validate", body).await["structuredContent"].clone();
+        assert_eq!((&judged["is_valid"], &judged["k_miners"]), (&json!(true), &json!(3)));
+    }
+    let calls = fakes[0].calls();
+    let judged = calls.iter().find(|call| call.endpoint() == "verify").unwrap();
+    assert_eq!(judged.body["candidate"]["output"], "y");
+    // With its own argument, a tool is what it was.
+    let body = json!({ "claim": "y", "result_data": "z" });
+    let judged = called("cortensor_validate", body).await;
+    assert_eq!(judged["structuredContent"]["verdict"], "VALID");
+    assert!(judged["structuredContent"].get("is_valid").is_none(), "{judged}");
+}
+
+#[tokio::test]
+async fn the_tasks_of_a_session_are_a_list_in_an_object() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
+    let admin = app.admin();
+    let body = json!({ "prompt": "x" });
+    let completed = call(&admin, "cortensor_completions", &body).await["structuredContent"].clone();
+    for arguments in [
+        json!({ "session_id": "s1" }),
+        json!({ "session_id": 0 }),
+        json!({ "session_id": "s1", "task_id": null }),
+    ] {
+        let listed = call(&admin, "cortensor_tasks", &arguments).await;
+        let tasks = &listed["structuredContent"]["tasks"];
+        assert_eq!(tasks.as_array().map(Vec::len), Some(1), "{arguments}: {listed}");
+        assert_eq!(tasks[0]["task_id"], completed["task_id"]);
+    }
+    let shown =
+        call(&admin, "cortensor_tasks", &json!({ "session_id": completed["task_id"] })).await;
+    assert_eq!(shown["structuredContent"]["results"]["data"], json!(["yes"]));
+    let refused = call(&admin, "cortensor_tasks", &json!({ "task_id": 1 })).await;
+    assert_eq!(refused["structuredContent"]["field"], "session_id", "{refused}");
 }
 
 #[tokio::test]

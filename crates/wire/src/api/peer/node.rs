@@ -70,7 +70,7 @@ pub struct PeerSession<'a> {
     /// The model that its executor declares; null if it is not known.
     #[schema(required = true)]
     pub model: Option<Cow<'a, str>>,
-    /// The sessions that answer for it: itself, and those with its name as a label.
+    /// The sessions that answer for it: itself, and those with its name as a label; all for 0.
     pub miners: Vec<Cow<'a, str>>,
 }
 
@@ -129,10 +129,10 @@ pub fn group<'a>(directory: &'a [SessionStanding], name: &str) -> Vec<&'a Sessio
     named.chain(labelled).collect()
 }
 
-/// A session or a label, with the sessions that answer for it.
-pub fn session<'a>(name: &str, group: &[&'a SessionStanding]) -> PeerSession<'a> {
+/// A session or a label, with the sessions that answer for it; without a name, any session.
+pub fn session<'a>(name: Option<&str>, group: &[&'a SessionStanding]) -> PeerSession<'a> {
     let live = group.iter().find(|it| it.standing.is_ok());
-    let id = session_id(Some(name));
+    let id = session_id(name);
     PeerSession {
         session_id: id.clone(),
         id,
@@ -144,7 +144,8 @@ pub fn session<'a>(name: &str, group: &[&'a SessionStanding]) -> PeerSession<'a>
 
 /// Every session, with the sessions that answer for it.
 pub fn sessions(directory: &[SessionStanding]) -> PeerSessions<'_> {
-    let one = |it: &SessionStanding| session(&it.session.id, &group(directory, &it.session.id));
+    let one =
+        |it: &SessionStanding| session(Some(&it.session.id), &group(directory, &it.session.id));
     PeerSessions { sessions: directory.iter().map(one).collect() }
 }
 

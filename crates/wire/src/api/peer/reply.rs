@@ -81,9 +81,8 @@ macro_rules! peer_replies {
         #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
         pub struct $name<'a> {
             $( $(#[$meta])* pub $field: $ty, )*
-            /// The id of the round as a number, for `/api/v1/tasks`.
-            #[schema(value_type = Value)]
-            pub task_id: Value,
+            /// The id of the round as a number in decimal digits, for `/api/v1/tasks`.
+            pub task_id: String,
             /// The session that the request names; 0 if the server chose.
             #[schema(value_type = Value)]
             pub session_id: Value,
@@ -129,6 +128,20 @@ peer_replies! {
         /// The model of the answer.
         pub model: String,
         pub choices: Vec<PeerChoice>,
+        /// The text of the choice.
+        pub text: String,
+        /// Alias of `text`.
+        pub output: String,
+        /// Alias of `text`.
+        pub content: String,
+        /// Alias of `text`.
+        pub result: String,
+        /// The session that gave the text; null if no session won.
+        #[schema(required = true)]
+        pub miner_id: Option<Cow<'a, str>>,
+        /// Alias of `miner_id`.
+        #[schema(required = true)]
+        pub miner_address: Option<Cow<'a, str>>,
         pub usage: PeerUsage,
     }
 
@@ -158,6 +171,18 @@ peer_replies! {
         /// Alias of `output`.
         #[schema(required = true)]
         pub content: Option<String>,
+        /// Alias of `output`.
+        #[schema(required = true)]
+        pub text: Option<String>,
+        /// Alias of `output`.
+        #[schema(required = true)]
+        pub result: Option<String>,
+        /// The session that gave the winning text; null if there is none.
+        #[schema(required = true)]
+        pub miner_id: Option<Cow<'a, str>>,
+        /// Alias of `miner_id`.
+        #[schema(required = true)]
+        pub miner_address: Option<Cow<'a, str>>,
         /// The model of the winning text.
         pub model: String,
         /// The sessions that answered.
@@ -277,19 +302,33 @@ pub struct PeerRun {
     pub model: String,
 }
 
-/// The text and the model that won.
-fn winner(reply: &DelegateReply<'_>) -> (Option<String>, String) {
-    let mut replicas = reply.replicas.iter();
-    let wins = |replica: &&ReplicaBody<'_>| {
-        replica.group.is_some() && replica.group == reply.consensus.winner
-    };
-    let model = replicas.find(wins).map_or_else(|| "jurat".to_owned(), model_of);
-    (reply.output.as_deref().map(text_of), model)
+/// The text that won, and the session and the model that it comes from.
+struct Winner<'a> {
+    text: Option<String>,
+    session: Option<Cow<'a, str>>,
+    model: String,
+}
+
+impl<'a> Winner<'a> {
+    fn of(reply: &DelegateReply<'a>) -> Self {
+        let wins = |replica: &&ReplicaBody<'_>| {
+            replica.group.is_some() && replica.group == reply.consensus.winner
+        };
+        // One of the winners gave exactly this output, unless it was merged from several.
+        let winners = reply.replicas.iter().filter(wins);
+        let author = winners.min_by_key(|replica| replica.output != reply.output);
+        Self {
+            text: reply.output.as_deref().map(text_of),
+            session: author.map(|replica| replica.session_id.clone()),
+            model: author.map_or_else(|| "jurat".to_owned(), model_of),
+        }
+    }
 }
 
 impl<'a> PeerCompletion<'a> {
     fn of(reply: DelegateReply<'a>, form: &PeerForm) -> Self {
-        let (text, model) = winner(&reply);
+        let Winner { text, session, model } = Winner::of(&reply);
+        let text = text.unwrap_or_default();
         with_round!(
             PeerCompletion {
                 id: format!("cmpl-{}", reply.round_id),
@@ -298,10 +337,16 @@ impl<'a> PeerCompletion<'a> {
                 model,
                 choices: vec![PeerChoice {
                     index: 0,
-                    text: text.unwrap_or_default(),
+                    text: text.clone(),
                     finish_reason: Cow::Borrowed("stop"),
                     logprobs: None,
                 }],
+                output: text.clone(),
+                content: text.clone(),
+                result: text.clone(),
+                text,
+                miner_id: session.clone(),
+                miner_address: session,
                 usage: PeerUsage::default(),
             },
             reply,
@@ -312,7 +357,7 @@ impl<'a> PeerCompletion<'a> {
 
 impl<'a> PeerChatCompletion<'a> {
     fn of(reply: DelegateReply<'a>, form: &PeerForm) -> Self {
-        let (text, model) = winner(&reply);
+        let Winner { text, model, .. } = Winner::of(&reply);
         let message =
             PeerChatMessage { role: Cow::Borrowed("assistant"), content: text.unwrap_or_default() };
         with_round!(
@@ -336,14 +381,18 @@ impl<'a> PeerChatCompletion<'a> {
 
 impl<'a> PeerDelegateReply<'a> {
     fn of(reply: DelegateReply<'a>, form: &PeerForm) -> Self {
-        let (text, model) = winner(&reply);
+        let Winner { text, session, model } = Winner::of(&reply);
         let status = if text.is_some() { "completed" } else { "no_consensus" };
         let responses: Vec<PeerResponse> = reply.replicas.iter().filter_map(response).collect();
         with_round!(
             PeerDelegateReply {
                 status: Cow::Borrowed(status),
                 output: text.clone(),
-                content: text,
+                content: text.clone(),
+                result: text.clone(),
+                text,
+                miner_id: session.clone(),
+                miner_address: session,
                 model,
                 miners: responses.iter().map(|it| it.miner_id.clone()).collect(),
                 responses,

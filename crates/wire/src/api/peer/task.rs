@@ -21,11 +21,10 @@ const DONE: u8 = 4;
 /// A task: a round, with the text of each session.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct PeerTask<'a> {
-    #[schema(value_type = Value)]
-    pub task_id: Value,
+    /// The id of the round as a number in decimal digits.
+    pub task_id: String,
     /// Alias of `task_id`.
-    #[schema(value_type = Value)]
-    pub id: Value,
+    pub id: String,
     /// The session in the path.
     #[schema(value_type = Value)]
     pub session_id: Value,
@@ -48,9 +47,13 @@ pub struct PeerTask<'a> {
     pub round_id: Cow<'a, str>,
 }
 
-/// The tasks of a session, newest first.
+/// The tasks of a session, newest first; or a task.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
-pub struct PeerTaskList<'a>(pub Vec<PeerTask<'a>>);
+#[serde(untagged)]
+pub enum PeerTasks<'a> {
+    List(Vec<PeerTask<'a>>),
+    Task(Box<PeerTask<'a>>),
+}
 
 /// The texts of a task, and the sessions that they come from, in the same order.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, ToSchema)]
