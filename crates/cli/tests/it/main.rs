@@ -5,6 +5,7 @@
 mod agent_events;
 mod agent_runs;
 mod commands;
+mod coverage;
 mod credit;
 mod demo;
 mod doctor;

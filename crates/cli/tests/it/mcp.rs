@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use crate::home::Home;
 
 /// A client that started the command.
-struct Spoken {
+pub(crate) struct Spoken {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Spoken {
-    fn start(home: &Home) -> Self {
+    pub(crate) fn start(home: &Home) -> Self {
         let mut command = home.command(&["mcp"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
@@ -37,7 +37,7 @@ impl Spoken {
         if line.is_empty() { Value::Null } else { serde_json::from_str(&line).unwrap() }
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let message = json!({ "jsonrpc": "2.0", "id": "q", "method": method, "params": params });
         self.say(&message.to_string());
         let reply = self.hear();
@@ -45,7 +45,7 @@ impl Spoken {
         reply
     }
 
-    fn initialize(&mut self) {
+    pub(crate) fn initialize(&mut self) {
         let client = json!({ "name": "test", "version": "1" });
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
@@ -55,7 +55,7 @@ impl Spoken {
     }
 
     /// Ends the input, and returns the exit code.
-    fn end(mut self) -> i32 {
+    pub(crate) fn end(mut self) -> i32 {
         drop(self.input.take());
         assert_eq!(self.hear(), Value::Null);
         self.child.wait().unwrap().code().unwrap()
