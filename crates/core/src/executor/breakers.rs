@@ -2,7 +2,8 @@
 //!
 //! An account may cause failures itself, by its requests or by short timeouts. So failures that one
 //! account sees pause the executor for that account only. It is paused for all accounts after
-//! failures that several accounts see, or that no request can cause.
+//! failures that several accounts see, or that no request can cause. Accounts that cost nothing,
+//! such as those of visitors and payers, are one for that.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,14 @@ pub enum ExecutorCallResult {
     },
 }
 
+/// The account of a call, and the owner that it counts for beside others: one owner for all
+/// accounts that anybody can make.
+#[derive(Debug, Clone, Copy)]
+pub struct ExecutorCaller<'a> {
+    pub account: &'a AccountId,
+    pub owner: &'a AccountId,
+}
+
 /// The accounts for which the executor is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseScope {
@@ -49,7 +58,7 @@ pub enum PauseScope {
 pub struct ExecutorBreakers {
     for_all: Breaker,
     by_account: BTreeMap<AccountId, Breaker>,
-    /// Failures that each account saw since the last answer to any account.
+    /// Failures that each owner saw since the last answer to anybody.
     unanswered: BTreeMap<AccountId, u32>,
     usual_ms: Option<u64>,
 }
@@ -91,7 +100,12 @@ impl ExecutorBreakers {
     }
 
     /// Records the result of a call by an account.
-    pub fn after_call(&mut self, account: &AccountId, seen: ExecutorCallResult, now: Timestamp) {
+    pub fn after_call(
+        &mut self,
+        caller: ExecutorCaller<'_>,
+        seen: ExecutorCallResult,
+        now: Timestamp,
+    ) {
         match seen {
             ExecutorCallResult::Answered { took_ms } => {
                 self.usual_ms = Some(self.usual_ms.map_or(took_ms, |usual| {
@@ -99,35 +113,28 @@ impl ExecutorBreakers {
                 }));
                 self.for_all = Breaker::closed();
                 self.unanswered.clear();
-                self.by_account.remove(account);
+                self.by_account.remove(caller.account);
             }
             // A timeout shorter than the usual latency proves nothing.
             ExecutorCallResult::Silent { given_ms } if given_ms < self.fair_ms() => {}
             ExecutorCallResult::Unreachable => self.for_all = self.for_all.after_failure(now),
             ExecutorCallResult::Failed | ExecutorCallResult::Silent { .. } => {
-                self.after_failure(account, now);
+                self.after_failure(caller, now);
             }
         }
     }
 
-    fn after_failure(&mut self, account: &AccountId, now: Timestamp) {
-        self.make_room(account);
+    fn after_failure(&mut self, caller: ExecutorCaller<'_>, now: Timestamp) {
+        let ExecutorCaller { account, owner } = caller;
+        make_room(&mut self.by_account, account);
         let own = self.by_account.entry(account.clone()).or_default();
         *own = own.after_failure(now);
-        *self.unanswered.entry(account.clone()).or_default() += 1;
+        make_room(&mut self.unanswered, owner);
+        *self.unanswered.entry(owner.clone()).or_default() += 1;
         let failures: u32 = self.unanswered.values().map(|it| MOST_OF_ONE.min(*it)).sum();
         if Breaker::THRESHOLD <= failures {
             self.for_all = self.for_all.after_failures(now);
         }
-    }
-
-    /// Forgets another account if too many are remembered.
-    fn make_room(&mut self, account: &AccountId) {
-        if self.by_account.len() < MOST_ACCOUNTS || self.by_account.contains_key(account) {
-            return;
-        }
-        self.by_account.pop_first();
-        self.unanswered.retain(|it, _| self.by_account.contains_key(it));
     }
 
     /// Records a probe, which ends a pause that is over, or starts a longer one. No call is risked
@@ -143,6 +150,13 @@ impl ExecutorBreakers {
     fn fair_ms(&self) -> u64 {
         let usual = |usual: u64| usual.saturating_add(usual / 2).max(LEAST_FAIR_MS);
         self.usual_ms.map_or(FAIR_TO_STRANGERS_MS, usual)
+    }
+}
+
+/// Forgets another account if too many are remembered.
+fn make_room<T>(remembered: &mut BTreeMap<AccountId, T>, account: &AccountId) {
+    if MOST_ACCOUNTS <= remembered.len() && !remembered.contains_key(account) {
+        remembered.pop_first();
     }
 }
 
@@ -170,8 +184,20 @@ mod tests {
     }
 
     fn seen(conduct: &mut ExecutorBreakers, by: &str, what: ExecutorCallResult, times: usize) {
+        seen_of(conduct, (by, by), what, times);
+    }
+
+    /// The results of calls by an account that counts for an owner.
+    fn seen_of(
+        conduct: &mut ExecutorBreakers,
+        (by, owner): (&str, &str),
+        what: ExecutorCallResult,
+        times: usize,
+    ) {
+        let (account, owner) = (account(by), account(owner));
         for _ in 0..times {
-            conduct.after_call(&account(by), what, at(0));
+            let caller = ExecutorCaller { account: &account, owner: &owner };
+            conduct.after_call(caller, what, at(0));
         }
     }
 
@@ -197,6 +223,19 @@ mod tests {
         assert_eq!(conduct.state(&account("c"), at(1)), BreakerState::Closed);
         seen(&mut conduct, "b", ExecutorCallResult::Failed, 1);
         assert_eq!(conduct.state(&account("c"), at(1)), BreakerState::Open(at(5)));
+    }
+
+    #[test]
+    fn accounts_that_cost_nothing_are_one() {
+        let mut conduct = ExecutorBreakers::default();
+        for name in ["visitor", "payer1", "payer2"] {
+            seen_of(&mut conduct, (name, "strangers"), ExecutorCallResult::Failed, 5);
+            assert_eq!(conduct.state(&account(name), at(1)), BreakerState::Open(at(5)));
+        }
+        assert_eq!(conduct.state(&account("payer3"), at(1)), BreakerState::Closed);
+        assert_eq!(conduct.state_for_all(at(1)), BreakerState::Closed);
+        seen(&mut conduct, "tenant", ExecutorCallResult::Failed, 2);
+        assert_eq!(conduct.state_for_all(at(1)), BreakerState::Open(at(5)));
     }
 
     #[test]
@@ -242,7 +281,9 @@ mod tests {
         conduct.after_probe(true, at(5));
         assert_eq!(conduct.state(&account("a"), at(5)), BreakerState::Closed);
         // It failed often before, so one more failure is enough.
-        conduct.after_call(&account("a"), ExecutorCallResult::Failed, at(5));
+        let a = account("a");
+        let caller = ExecutorCaller { account: &a, owner: &a };
+        conduct.after_call(caller, ExecutorCallResult::Failed, at(5));
         assert_eq!(conduct.state(&account("a"), at(6)), BreakerState::Open(at(15)));
     }
 

@@ -122,11 +122,10 @@ impl Engine {
     /// Starts to count the memory of a request.
     pub fn request_memory(&self, caller: &Caller) -> RequestMemory {
         match caller.credit() {
-            CreditMode::Anonymous => self.visitor_memory(),
-            CreditMode::Metered
-            | CreditMode::Unmetered
-            | CreditMode::Prepaid
-            | CreditMode::Suspended => self.memory_of(caller.account().clone(), MOST_BODY_VALUES),
+            CreditMode::Anonymous | CreditMode::Prepaid => self.visitor_memory(),
+            CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
+                self.memory_of(caller.account().clone(), MOST_BODY_VALUES)
+            }
         }
     }
 
@@ -154,14 +153,14 @@ impl Engine {
     }
 }
 
-/// The owner of a share: the account, or all visitors together.
+/// The owner of a share: the account, or everybody without a key together. Network addresses and
+/// addresses on a chain cost nothing, so their number must not give anybody a larger share.
 pub(crate) fn capacity_owner(caller: &Caller) -> AccountId {
     match caller.credit() {
-        CreditMode::Anonymous => AccountId::anonymous(0),
-        CreditMode::Metered
-        | CreditMode::Unmetered
-        | CreditMode::Prepaid
-        | CreditMode::Suspended => caller.account().clone(),
+        CreditMode::Anonymous | CreditMode::Prepaid => AccountId::anonymous(0),
+        CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
+            caller.account().clone()
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jurat_core::{
-    executor::breakers::ExecutorCallResult,
+    executor::breakers::{ExecutorCallResult, ExecutorCaller},
     id::{AccountId, RoundId},
     round::{
         OpenRound, Seat,
@@ -60,6 +60,8 @@ pub(crate) struct ReplicaPlan {
     pub(crate) opened_at: Timestamp,
     pub(crate) deadline: Instant,
     pub(crate) account: AccountId,
+    /// The owner of the round's share of what accounts share.
+    owner: AccountId,
     /// The findings about the candidate's references, if they are to be fetched.
     pub(crate) findings: Option<SharedFindings>,
     /// The verdicts that were available for judges before the round opened.
@@ -110,6 +112,7 @@ impl ReplicaPlan {
             inputs: execute::take_inputs(&mut job),
             round: open.id.clone(),
             account: open.account.clone(),
+            owner: open.account.clone(),
             findings: evidence::findings_cell(&job),
             job,
             checks,
@@ -126,6 +129,11 @@ impl ReplicaPlan {
     /// Adds the verdicts that were available before the round opened.
     pub(crate) fn with_verdict_lookups(self, verdict_lookups: Vec<VerdictLookup>) -> Self {
         Self { verdict_lookups, ..self }
+    }
+
+    /// Names another owner of the round's share than its account.
+    pub(crate) fn owned_by(self, owner: AccountId) -> Self {
+        Self { owner, ..self }
     }
 
     /// The bill for the judge calls of a seat.
@@ -202,7 +210,7 @@ impl Engine {
             Some(letter) => letter.clone(),
             None => OutboundBody::new("/execute", execute::execute_request(errand, index, place)),
         };
-        let turn = place.address.calls.take(&errand.account);
+        let turn = place.address.calls.take(&errand.owner);
         let Ok(_turn) = tokio::time::timeout_at(errand.deadline, turn).await else {
             return ReplicaAnswer::nothing(
                 FailureCode::Busy,
@@ -250,7 +258,8 @@ impl Engine {
         };
         let now = self.inner.clock.now();
         self.inner.pool.update(executor, |standing| {
-            standing.conduct.after_call(&errand.account, seen, now);
+            let caller = ExecutorCaller { account: &errand.account, owner: &errand.owner };
+            standing.conduct.after_call(caller, seen, now);
         });
     }
 

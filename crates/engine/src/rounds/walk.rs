@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     Engine, EngineError, IdempotencyKey, RefusalContext, RoundHandle, RoundWatcher,
-    access::require_scope, accounts::keys::RoundPermit, trace,
+    access::require_scope, accounts::keys::RoundPermit, node::capacity::capacity_owner, trace,
 };
 
 /// How long after its deadline a round still belongs to its node.
@@ -218,8 +218,9 @@ impl Engine {
         // A caller that left just now gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
 
-        let errand =
-            ReplicaPlan::new(&open, job, checks, choice, deadline).with_verdict_lookups(at_hand);
+        let errand = ReplicaPlan::new(&open, job, checks, choice, deadline)
+            .with_verdict_lookups(at_hand)
+            .owned_by(capacity_owner(&caller));
         let ended = self.fan_out(&open, Arc::new(errand), &watcher, &entered).await;
         let round = self.close(open, ended, &watcher).await?;
         drop(entered);

@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 
-use jurat_engine::PayerLimits;
+use jurat_engine::{EngineLimits, PayerLimits};
 use jurat_testkit::{
     fake_executor::{FakeExecutor, gated, says_valid, status},
     fake_facilitator::FacilitatorMode,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Shop, expect};
+
+/// The same payment of another payer.
+fn of_another(mut payment: Value) -> Value {
+    payment["payload"]["authorization"]["from"] = json!(format!("0x{}", "ab".repeat(20)));
+    payment
+}
 
 #[tokio::test]
 async fn a_payer_has_a_limit_on_requests() {
@@ -22,9 +28,7 @@ async fn a_payer_has_a_limit_on_requests() {
     expect(&reply, 429);
     assert_eq!(reply.json()["code"], "rate_limited");
     // Another payer is not affected, and neither is what was bought.
-    let mut other = shop.payment(4);
-    other["payload"]["authorization"]["from"] = json!(format!("0x{}", "ab".repeat(20)));
-    expect(&shop.pay(&other).await, 200);
+    expect(&shop.pay(&of_another(shop.payment(4))).await, 200);
     expect(&shop.pay(&shop.payment(1)).await, 200);
     assert_eq!(shop.facilitator.transfers().len(), 3);
 }
@@ -47,6 +51,51 @@ async fn a_payer_has_a_limit_on_concurrent_rounds() {
     // The refused payment is still good.
     expect(&shop.pay(&busy).await, 200);
     assert_eq!(shop.facilitator.transfers().len(), 2);
+}
+
+/// The number of addresses is no limit: anybody can make as many as they like.
+#[tokio::test]
+async fn all_payers_together_have_the_capacity_of_one_account() {
+    let says = [gated(says_valid()), gated(says_valid()), gated(says_valid())];
+    let limits = EngineLimits { rounds_per_account: 1, ..EngineLimits::default() };
+    let shop = Arc::new(Shop::limited(limits, says).await);
+    let (first, other) = (shop.payment(1), of_another(shop.payment(2)));
+    let buying = Arc::clone(&shop);
+    let (bought, refused) = tokio::join!(buying.pay(&first), async {
+        shop.executors[0].wait_for_calls(1).await;
+        let refused = shop.pay(&other).await;
+        // A tenant is not affected.
+        let body = json!({ "claim": "x", "consensus": { "replicas": 1 } });
+        let tenant = shop.app.admin();
+        let headers = [("prefer", "respond-async")];
+        expect(&tenant.post_with("/api/v3/validate", &body, &headers).await, 202);
+        shop.executors.iter().for_each(FakeExecutor::release);
+        refused
+    });
+    expect(&bought, 200);
+    expect(&refused, 429);
+    expect(&shop.pay(&other).await, 200);
+}
+
+#[tokio::test]
+async fn failing_requests_of_payers_pause_no_executor_for_others() {
+    let shop = Shop::of([status(500), status(500), status(500)], |_| {}).await;
+    for nonce in 1..=6 {
+        expect(&shop.pay(&shop.payment(nonce)).await, if nonce <= 5 { 200 } else { 503 });
+        expect(
+            &shop.pay(&of_another(shop.payment(nonce))).await,
+            if nonce <= 5 { 200 } else { 503 },
+        );
+    }
+    // Each of the two is paused, and neither a third one nor anybody with a key.
+    shop.executors.iter().for_each(|it| it.set(says_valid()));
+    let mut third = shop.payment(1);
+    third["payload"]["authorization"]["from"] = json!(format!("0x{}", "cd".repeat(20)));
+    expect(&shop.pay(&third).await, 200);
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
+    let reply = shop.app.admin().post("/api/v3/validate", &body).await;
+    expect(&reply, 200);
+    assert_eq!(reply.json()["verdict"], "VALID");
 }
 
 #[tokio::test]
