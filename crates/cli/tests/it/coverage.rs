@@ -191,12 +191,12 @@ fn documented(home: &Home) -> BTreeSet<String> {
 
 fn is_of_others(operation: &str) -> bool {
     let is_second = SECOND_ADDRESSES.iter().any(|ending| operation.ends_with(ending));
-    let starts = |name: &&str| {
-        operation.strip_prefix(*name).is_some_and(|rest| {
+    let starts = |name: &str| {
+        operation.strip_prefix(name).is_some_and(|rest| {
             rest.is_empty() || rest == "z" || rest.starts_with('_') || name.ends_with('_')
         })
     };
-    is_second || OF_OTHERS.iter().any(|name| starts(&name))
+    is_second || OF_OTHERS.iter().any(|name| starts(name))
 }
 
 #[test]
