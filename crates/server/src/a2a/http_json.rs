@@ -6,10 +6,7 @@ use axum::{
     Extension,
     extract::FromRequestParts,
     http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts},
-    response::{
-        IntoResponse as _, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
+    response::{Response, sse::Event},
 };
 use futures::StreamExt as _;
 use jurat_core::{account::caller::Caller, code::ProblemCode};
@@ -25,7 +22,7 @@ use super::{AgentCaller, Answer, Method, VERSION, check_version};
 use crate::request::{
     base_url,
     decode::{Json, MaybeJson, PathPair, PathText},
-    encode, negotiate,
+    encode, event_stream, negotiate,
 };
 
 const CANCEL: &str = ":cancel";
@@ -160,7 +157,7 @@ impl Asked {
                     Ok(update) => Event::default().json_data(update),
                     Err(error) => Event::default().json_data(error.http()),
                 });
-                Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+                event_stream::reply(events)
             }
             Err(error) => failed(&error, kind),
         }
