@@ -12,7 +12,10 @@ use futures::StreamExt as _;
 use jurat_core::{account::caller::Caller, code::ProblemCode};
 use jurat_engine::{Engine, RequestMemory};
 use jurat_wire::{
-    api::a2a::{MEDIA_TYPE, error::A2aError},
+    api::{
+        a2a::{MEDIA_TYPE, error::A2aError},
+        events,
+    },
     problem::Problem,
 };
 use serde_json::{Map, Value, json};
@@ -152,10 +155,11 @@ impl Asked {
         };
         match answer {
             Ok(Answer::One(value)) => typed(encode::ok(&value), kind),
-            Ok(Answer::Events(events)) => {
-                let events = events.map(|event| match event {
+            Ok(Answer::Events(updates)) => {
+                let events = updates.map(|update| match update {
                     Ok(update) => Event::default().json_data(update),
-                    Err(error) => Event::default().json_data(error.http()),
+                    // The name makes clients raise the error.
+                    Err(error) => Event::default().event(events::ERROR).json_data(error.http()),
                 });
                 event_stream::reply(events)
             }
