@@ -297,6 +297,9 @@ async function refusals(client, done) {
     [TaskNotFoundError, "not_found", undefined, () => client.getTask(unknown)],
     [TaskNotFoundError, "not_found", undefined, () => client.cancelTask(unknown)],
     [TaskNotFoundError, "not_found", undefined, () => ask({ text: "x" }, { taskId: UNKNOWN })],
+    // The protocol has no other error for an unknown configuration.
+    [TaskNotFoundError, "not_found", undefined,
+      () => client.getTaskPushNotificationConfig({ ...ended, taskId: done.id, id: "unknown" })],
     [TaskNotCancelableError, "conflict", undefined, () => client.cancelTask(ended)],
     [UnsupportedOperationError, "not_supported", "id", () => events(client.resubscribeTask(ended))],
     [UnsupportedOperationError, "not_supported", "message.taskId",

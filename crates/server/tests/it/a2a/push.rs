@@ -132,7 +132,9 @@ async fn configurations_are_added_shown_replaced_and_removed() {
             assert_eq!(call(&admin, binding, delete, &named).await.unwrap(), json!({}));
         }
         let gone = call(&admin, binding, get, &named).await.unwrap_err();
-        assert_eq!(gone.code, "not_found");
+        assert_eq!((gone.code.as_str(), gone.reason.as_str()), ("not_found", "TASK_NOT_FOUND"));
+        assert_eq!(gone.number, if binding == Binding::Http { 404 } else { -32_001 });
+        assert!(gone.message.contains("push notification `c1`"), "{gone:?}");
     }
 }
 
