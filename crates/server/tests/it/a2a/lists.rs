@@ -51,6 +51,8 @@ async fn tasks_are_listed_newest_first_in_pages_and_by_state() {
         assert_eq!(ids(&list(json!({ "statusTimestampAfter": since })).await), newest[..2]);
         let page = list(json!({ "status": "TASK_STATE_COMPLETED", "pageSize": 1 })).await;
         assert_eq!((ids(&page), &page["totalSize"]), (newest[..1].to_vec(), &json!(5)));
+        let every = list(json!({ "status": "TASK_STATE_UNSPECIFIED" })).await;
+        assert_eq!(ids(&every), newest);
         for state in ["TASK_STATE_WORKING", "TASK_STATE_FAILED", "TASK_STATE_INPUT_REQUIRED"] {
             let page = list(json!({ "status": state })).await;
             assert_eq!((ids(&page).len(), &page["totalSize"]), (0, &json!(0)), "{state}");
