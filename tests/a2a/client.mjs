@@ -9,7 +9,7 @@ import { createServer } from "node:http";
 import { parseArgs } from "node:util";
 
 import {
-  Role, SendMessageRequest, StreamResponse, TaskState, verifyAgentCardSignature,
+  SendMessageRequest, StreamResponse, TaskState, verifyAgentCardSignature,
 } from "@a2a-js/sdk";
 import {
   ClientFactory, createAuthenticatingFetchWithRetry, DefaultAgentCardResolver, JsonRpcTransportFactory,
@@ -144,21 +144,22 @@ async function skills(client) {
     [{ skill: "factcheck", claim: "12 * 12 = 144", ...three }, /^TRUE$/],
     [{ skill: "run-verifier", verifier: "sourced", inputs: { answer: "Source: x" } }, /^VALID$/],
   ]) {
-    const task = await client.sendMessage(message({ data: asked }));
+    const sent = message({ data: asked });
+    const task = await client.sendMessage(sent);
     assert.equal(task.status.state, TaskState.TASK_STATE_COMPLETED);
     const reply = part(task, "answer", "data");
     assert.equal(reply.consensus.outcome, "agreed");
     assert.equal(reply.passed, asked.verifier && true);
     assert.match(part(task, "answer", "text"), answer);
     assert.equal(JSON.parse(part(task, "decision", "text")).round_id, task.id);
-    // The history of a stored run names the version of its verifier.
-    const shown = await client.getTask({ id: task.id, tenant: "" });
-    assert.deepEqual({ ...shown, history: [] }, { ...task, history: [] });
+    const { id: taskId, contextId } = task;
+    assert.deepEqual(task.history, [{ ...sent.message, taskId, contextId }]);
+    assert.deepEqual(await client.getTask({ id: task.id, tenant: "" }), task);
   }
   const body = message({ text: "2 + 2" }, { metadata: { skill: "delegate" } });
   const task = await client.sendMessage(body);
-  const [asked] = task.history;
-  assert.deepEqual([asked.role, asked.parts[0].content.value], [Role.ROLE_USER, "2 + 2"]);
+  const { id: taskId, contextId } = task;
+  assert.deepEqual(task.history, [{ ...body.message, taskId, contextId }]);
   const again = await client.sendMessage(body);
   assert.equal(again.id, task.id, "the same message is the same task");
   assert.deepEqual(await client.getTask({ id: task.id, tenant: "" }), task);

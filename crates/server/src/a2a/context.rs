@@ -5,11 +5,7 @@
 
 use jurat_core::{canonical, code::ProblemCode, id::RoundId, round::Round};
 use jurat_engine::IdempotencyKey;
-use jurat_wire::api::a2a::{
-    error::A2aError,
-    message::{MessageOrigin, SendRequest},
-    task,
-};
+use jurat_wire::api::a2a::{error::A2aError, message::SendRequest, origin::MessageOrigin, task};
 
 use super::AgentCaller;
 use crate::request::encode;

@@ -191,3 +191,52 @@ async fn a_round_of_the_api_is_a_task_too_without_a_message() {
         assert_eq!(task.get("history"), None);
     }
 }
+
+#[tokio::test]
+async fn every_reply_shows_the_message_as_it_was_sent() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let verifier = json!({
+        "name": "sourced", "description": "The answer names its source.",
+        "criterion": r#"{"contains": {"field": "answer", "text": "Source:"}}"#,
+        "input_contract": "text", "input_fields": ["answer"],
+        "model_settings": { "model": "builtin/rules" },
+    });
+    assert_eq!(app.admin().post("/v1/verifiers", &verifier).await.status, StatusCode::CREATED);
+    let (text, claim) =
+        (json!({ "text": "Say hello." }), json!({ "skill": "validate", "claim": 1 }));
+    let run = json!({
+        "skill": "run-verifier", "verifier": "sourced", "inputs": { "answer": "x" }, "fresh": true,
+    });
+    for (index, parts) in [
+        json!([{ "text": "Say hello.", "mediaType": "text/markdown", "metadata": { "a": 1 } }]),
+        json!([text, { "text": "In French." }]),
+        json!([text, { "data": { "input": { "n": 7 } }, "filename": "input.json" }]),
+        json!([{ "data": claim }]),
+        json!([{ "data": run }]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let is_claim = parts == json!([{ "data": claim }]);
+        fake.set(if is_claim { says_valid() } else { answers(json!("Bonjour")) });
+        for binding in BINDINGS {
+            let message = json!({
+                "messageId": format!("{binding:?}{index}"), "role": "ROLE_USER", "parts": parts,
+                "metadata": { "skill": "delegate", "trace": [1, 2.5] },
+                "extensions": ["https://example.com/extension"], "referenceTaskIds": ["rnd_1"],
+            });
+            let sent = json!({ "message": message });
+            let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+            let task = task["task"].clone();
+            let mut expected = message.clone();
+            expected["taskId"] = task["id"].clone();
+            expected["contextId"] = task["contextId"].clone();
+            assert_eq!(task["history"], json!([expected]));
+            let shown = call(&app.admin(), binding, "GetTask", &json!({ "id": task["id"] })).await;
+            assert_eq!(shown.unwrap(), task);
+            let again = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+            assert_eq!(again["task"], task);
+        }
+    }
+}
