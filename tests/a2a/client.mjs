@@ -169,13 +169,14 @@ async function skills(client) {
   return task;
 }
 
-/** A second task in the context of the first, and the pages of both. */
+/** Two tasks in a context that the first began, or that the client made up, and the pages of both. */
 async function lists(client, first) {
-  const second = await client.sendMessage(message({ text: "3 + 3" }, { contextId: first.contextId }));
-  assert.equal(second.contextId, first.contextId);
+  const { contextId } = first;
+  const second = await client.sendMessage(message({ text: "3 + 3" }, { contextId }));
+  assert.equal(second.contextId, contextId);
   const list = (asked) => client.listTasks({ tenant: "", contextId: "", pageToken: "", status: 0, ...asked });
   const ids = (page) => page.tasks.map((task) => task.id);
-  const inContext = { contextId: first.contextId };
+  const inContext = { contextId };
   const both = await list(inContext);
   assert.deepEqual(ids(both), [second.id, first.id]);
   assert.deepEqual([both.totalSize, both.nextPageToken, both.tasks[0].artifacts], [2, "", []]);
@@ -310,7 +311,7 @@ async function refusals(client, done) {
     [RequestMalformedError, "request_invalid", "replicas",
       () => ask({ data: { skill: "validate", claim: "x", replicas: 3 } })],
     [RequestMalformedError, "validation_error", "message.contextId",
-      () => ask({ text: "x" }, { contextId: "ctx" })],
+      () => ask({ text: "x" }, { contextId: "x".repeat(201) })],
     [RequestMalformedError, "validation_error", "url", () => client.createTaskPushNotificationConfig(push)],
   ]) {
     const found = told(await refused(kind, call()));
@@ -348,6 +349,8 @@ for (const binding of Object.keys(BINDINGS)) {
   await cards(caller);
   const done = await skills(caller);
   await lists(caller, done);
+  const own = { contextId: `client: ${randomUUID()}` };
+  await lists(caller, await caller.sendMessage(message({ text: "2 + 2" }, own)));
   await streams(caller);
   await pushes(caller, receiver);
   await refusals(caller, done);

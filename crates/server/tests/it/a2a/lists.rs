@@ -112,3 +112,17 @@ async fn a_task_of_another_account_does_not_exist() {
         assert_eq!(ids(&call(&alice, binding, "ListTasks", &json!({})).await.unwrap()).len(), 1);
     }
 }
+
+#[tokio::test]
+async fn rounds_of_tasks_of_jurat_are_neither_listed_nor_counted() {
+    let app = TestApp::new().await;
+    crate::v1::tasks::life(&app).await;
+    assert_eq!(app.admin().get("/v1/rounds").await.json()["items"].as_array().unwrap().len(), 3);
+    let sent = data("m1", &json!({ "skill": "validate", "claim": "x", "session_id": "s2" }));
+    for binding in BINDINGS {
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+        let page = call(&app.admin(), binding, "ListTasks", &json!({})).await.unwrap();
+        assert_eq!(ids(&page), [task["task"]["id"].as_str().unwrap()]);
+        assert_eq!(page["totalSize"], 1);
+    }
+}

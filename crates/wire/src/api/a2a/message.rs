@@ -16,7 +16,7 @@ use super::{
     requests::history_length,
 };
 
-/// The longest id of a message, which is the most of ours, too.
+/// The longest id of a message or a context, which is the most of ours, too.
 const LONGEST_ID: usize = 200;
 const PREFIXED: &str = "run-verifier:";
 const PUSH: &str = "taskPushNotificationConfig";
@@ -177,7 +177,7 @@ pub fn send_request(params: &Value) -> Result<SendRequest, A2aError> {
     if message.required_text("role")? != USER {
         return Err(message.wrong("role", "must be `ROLE_USER`"));
     }
-    let context_id = message.text("contextId")?.map(str::to_owned);
+    let context_id = context_id(&message)?;
     let (content, parts) = MessageContent::read(&message)?;
     let named = [message, members].into_iter().find_map(|it| it.get("metadata")?.get("skill"));
     let (skill, body) = content.request(named)?;
@@ -203,6 +203,17 @@ pub fn send_request(params: &Value) -> Result<SendRequest, A2aError> {
         history_length: configuration.map_or(Ok(None), history_length)?,
         push,
     })
+}
+
+/// The context that a message names: any text of the caller.
+fn context_id(message: &Members<'_>) -> Result<Option<String>, A2aError> {
+    const NAME: &str = "contextId";
+    let Some(context_id) = message.text(NAME)? else { return Ok(None) };
+    if LONGEST_ID < context_id.len() || context_id.chars().any(char::is_control) {
+        let reason = format!("must have at most {LONGEST_ID} bytes and no control characters");
+        return Err(message.wrong(NAME, &reason));
+    }
+    Ok(Some(context_id.to_owned()))
 }
 
 /// The content of a message.
@@ -353,7 +364,8 @@ pub struct A2aUserMessage {
     /// One data part with the request of a skill, or text.
     #[schema(min_items = 1)]
     parts: Vec<A2aUserPart>,
-    /// The context of an earlier task, to begin another in it.
+    /// The context of an earlier task, or a name of the caller's own for one.
+    #[schema(max_length = 200, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     context_id: Option<String>,
     /// An unfinished task; no task of this server takes further messages.
     task_id: Option<String>,
@@ -429,11 +441,18 @@ mod tests {
     #[test]
     fn a_wrong_message_is_told_its_field() {
         let part = |part: Value| message(&json!([part]));
+        let in_context = |context_id: &str| {
+            let mut params = part(json!({ "text": "x" }));
+            params["message"]["contextId"] = json!(context_id);
+            params
+        };
         for (params, field) in [
             (json!({}), "message"),
             (json!({ "message": { "role": "ROLE_USER", "parts": [] } }), "message.messageId"),
             (message(&json!([])), "message.parts"),
             (part(json!({})), "message.parts.0.text"),
+            (in_context(&"x".repeat(201)), "message.contextId"),
+            (in_context("a\nb"), "message.contextId"),
             (part(json!({ "text": "x", "data": {} })), "message.parts.0.text"),
             (part(json!({ "url": "https://example.com/x" })), "message.parts.0.mediaType"),
             (part(json!({ "text": "x", "mediaType": "text/html" })), "message.parts.0.mediaType"),
