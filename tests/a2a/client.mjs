@@ -3,7 +3,7 @@
 // the version of the SDK.
 
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { parseArgs } from "node:util";
@@ -151,7 +151,9 @@ async function skills(client) {
     assert.equal(reply.consensus.outcome, "agreed");
     assert.equal(reply.passed, asked.verifier && true);
     assert.match(part(task, "answer", "text"), answer);
-    assert.equal(JSON.parse(part(task, "decision", "text")).round_id, task.id);
+    const entry = part(task, "decision", "raw");
+    assert.equal(JSON.parse(entry).round_id, task.id);
+    assert.equal(`sha256:${createHash("sha256").update(entry).digest("hex")}`, reply.receipt_id);
     const { id: taskId, contextId } = task;
     assert.deepEqual(task.history, [{ ...sent.message, taskId, contextId }]);
     assert.deepEqual(await client.getTask({ id: task.id, tenant: "" }), task);
