@@ -276,7 +276,8 @@ async function pushes(client, receiver) {
   const of = { tenant: "", taskId: task.id };
   const asked = { ...of, pageSize: 0, pageToken: "" };
   const shown = await client.getTaskPushNotificationConfig({ ...of, id: "mine" });
-  assert.deepEqual([shown.url, shown.token, shown.authentication], [receiver.url, "", undefined]);
+  const authentication = { scheme: "Bearer", credentials: "" };
+  assert.deepEqual([shown.url, shown.token, shown.authentication], [receiver.url, "", authentication]);
   const other = { ...of, id: "other", url: receiver.url, token: "", authentication: undefined };
   const made = await client.createTaskPushNotificationConfig(other);
   assert.deepEqual([made.id, made.taskId, made.url], ["other", task.id, receiver.url]);

@@ -30,6 +30,8 @@ use crate::request::{
 
 const CANCEL: &str = ":cancel";
 const SUBSCRIBE: &str = ":subscribe";
+/// How long a client may cache the card of its key.
+const FRESH: &str = "private, max-age=300";
 const KINDS: [&str; 2] = [MEDIA_TYPE, "application/json"];
 
 /// A request of this binding, without its body.
@@ -121,7 +123,15 @@ pub(crate) async fn push_delete(asked: Asked, PathPair(task, id): PathPair) -> R
 }
 
 pub(crate) async fn extended_card(asked: Asked) -> Response {
-    asked.answer(Method::GetExtendedAgentCard, &json!({})).await
+    let mut response = asked.answer(Method::GetExtendedAgentCard, &json!({})).await;
+    if response.status().is_success() {
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(FRESH));
+        // The card depends on the key, and its URLs depend on the host.
+        let varies = HeaderValue::from_static("host, authorization, x-api-key");
+        headers.insert(header::VARY, varies);
+    }
+    response
 }
 
 /// The methods of a path that shares its route with others.

@@ -3,7 +3,7 @@
 use jurat_core::{
     code::ProblemCode,
     id::RoundId,
-    webhook::{NewPush, Webhook},
+    webhook::{NewPush, Push},
 };
 use jurat_engine::EngineError;
 use jurat_wire::api::a2a::{
@@ -101,6 +101,6 @@ fn round_id(task_id: &str) -> Result<RoundId, A2aError> {
     RoundId::parse(task_id).map_err(|_| A2aError::task_not_found(task_id))
 }
 
-fn shown(webhook: Webhook, task_id: String) -> Value {
-    json!(A2aPushConfig::of(webhook, task_id))
+fn shown(push: Push, task_id: String) -> Value {
+    json!(A2aPushConfig::of(push, task_id))
 }

@@ -223,6 +223,7 @@ fn extended_card_operation() -> Operation {
     .text(text)
     .answers::<AgentCard>(200, "The card.", example(include_str!("a2a/card.json")))
     .or_typed(MEDIA_TYPE)
+    .and_header("Cache-Control", "How long the client may cache the card.")
 }
 
 const PUSH: PathParameter = PathParameter::new("config", "The id of a configuration.", "mine");
