@@ -7,6 +7,7 @@ one that never does.
 import argparse
 import asyncio
 import base64
+import hashlib
 import http.server
 import json
 import queue
@@ -97,7 +98,9 @@ async def skills(client):
         assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
         assert part(task, "answer", "data")["consensus"]["replicas"] == 3, task
         assert answer in (None, part(task, "answer", "text")), task
-        assert part(task, "decision", "text").startswith("{"), task
+        entry = base64.b64decode(part(task, "decision", "raw"))
+        receipt = "sha256:" + hashlib.sha256(entry).hexdigest()
+        assert part(task, "answer", "data")["receipt_id"] == receipt, task
         shown = await client.get_task(pb.GetTaskRequest(id=task["id"]))
         assert MessageToDict(shown) == task, (MessageToDict(shown), task)
     body = {"skill": "run-verifier", "verifier": "sourced", "inputs": {"answer": "Source: x"}}

@@ -3,13 +3,13 @@
 // the version of the SDK.
 
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { parseArgs } from "node:util";
 
 import {
-  Role, SendMessageRequest, StreamResponse, TaskState, verifyAgentCardSignature,
+  SendMessageRequest, StreamResponse, TaskState, verifyAgentCardSignature,
 } from "@a2a-js/sdk";
 import {
   ClientFactory, createAuthenticatingFetchWithRetry, DefaultAgentCardResolver, JsonRpcTransportFactory,
@@ -144,21 +144,24 @@ async function skills(client) {
     [{ skill: "factcheck", claim: "12 * 12 = 144", ...three }, /^TRUE$/],
     [{ skill: "run-verifier", verifier: "sourced", inputs: { answer: "Source: x" } }, /^VALID$/],
   ]) {
-    const task = await client.sendMessage(message({ data: asked }));
+    const sent = message({ data: asked });
+    const task = await client.sendMessage(sent);
     assert.equal(task.status.state, TaskState.TASK_STATE_COMPLETED);
     const reply = part(task, "answer", "data");
     assert.equal(reply.consensus.outcome, "agreed");
     assert.equal(reply.passed, asked.verifier && true);
     assert.match(part(task, "answer", "text"), answer);
-    assert.equal(JSON.parse(part(task, "decision", "text")).round_id, task.id);
-    // The history of a stored run names the version of its verifier.
-    const shown = await client.getTask({ id: task.id, tenant: "" });
-    assert.deepEqual({ ...shown, history: [] }, { ...task, history: [] });
+    const entry = part(task, "decision", "raw");
+    assert.equal(JSON.parse(entry).round_id, task.id);
+    assert.equal(`sha256:${createHash("sha256").update(entry).digest("hex")}`, reply.receipt_id);
+    const { id: taskId, contextId } = task;
+    assert.deepEqual(task.history, [{ ...sent.message, taskId, contextId }]);
+    assert.deepEqual(await client.getTask({ id: task.id, tenant: "" }), task);
   }
   const body = message({ text: "2 + 2" }, { metadata: { skill: "delegate" } });
   const task = await client.sendMessage(body);
-  const [asked] = task.history;
-  assert.deepEqual([asked.role, asked.parts[0].content.value], [Role.ROLE_USER, "2 + 2"]);
+  const { id: taskId, contextId } = task;
+  assert.deepEqual(task.history, [{ ...body.message, taskId, contextId }]);
   const again = await client.sendMessage(body);
   assert.equal(again.id, task.id, "the same message is the same task");
   assert.deepEqual(await client.getTask({ id: task.id, tenant: "" }), task);
@@ -168,13 +171,14 @@ async function skills(client) {
   return task;
 }
 
-/** A second task in the context of the first, and the pages of both. */
+/** Two tasks in a context that the first began, or that the client made up, and the pages of both. */
 async function lists(client, first) {
-  const second = await client.sendMessage(message({ text: "3 + 3" }, { contextId: first.contextId }));
-  assert.equal(second.contextId, first.contextId);
+  const { contextId } = first;
+  const second = await client.sendMessage(message({ text: "3 + 3" }, { contextId }));
+  assert.equal(second.contextId, contextId);
   const list = (asked) => client.listTasks({ tenant: "", contextId: "", pageToken: "", status: 0, ...asked });
   const ids = (page) => page.tasks.map((task) => task.id);
-  const inContext = { contextId: first.contextId };
+  const inContext = { contextId };
   const both = await list(inContext);
   assert.deepEqual(ids(both), [second.id, first.id]);
   assert.deepEqual([both.totalSize, both.nextPageToken, both.tasks[0].artifacts], [2, "", []]);
@@ -272,7 +276,8 @@ async function pushes(client, receiver) {
   const of = { tenant: "", taskId: task.id };
   const asked = { ...of, pageSize: 0, pageToken: "" };
   const shown = await client.getTaskPushNotificationConfig({ ...of, id: "mine" });
-  assert.deepEqual([shown.url, shown.token, shown.authentication], [receiver.url, "", undefined]);
+  const authentication = { scheme: "Bearer", credentials: "" };
+  assert.deepEqual([shown.url, shown.token, shown.authentication], [receiver.url, "", authentication]);
   const other = { ...of, id: "other", url: receiver.url, token: "", authentication: undefined };
   const made = await client.createTaskPushNotificationConfig(other);
   assert.deepEqual([made.id, made.taskId, made.url], ["other", task.id, receiver.url]);
@@ -297,6 +302,9 @@ async function refusals(client, done) {
     [TaskNotFoundError, "not_found", undefined, () => client.getTask(unknown)],
     [TaskNotFoundError, "not_found", undefined, () => client.cancelTask(unknown)],
     [TaskNotFoundError, "not_found", undefined, () => ask({ text: "x" }, { taskId: UNKNOWN })],
+    // The protocol has no other error for an unknown configuration.
+    [TaskNotFoundError, "not_found", undefined,
+      () => client.getTaskPushNotificationConfig({ ...ended, taskId: done.id, id: "unknown" })],
     [TaskNotCancelableError, "conflict", undefined, () => client.cancelTask(ended)],
     [UnsupportedOperationError, "not_supported", "id", () => events(client.resubscribeTask(ended))],
     [UnsupportedOperationError, "not_supported", "message.taskId",
@@ -306,7 +314,7 @@ async function refusals(client, done) {
     [RequestMalformedError, "request_invalid", "replicas",
       () => ask({ data: { skill: "validate", claim: "x", replicas: 3 } })],
     [RequestMalformedError, "validation_error", "message.contextId",
-      () => ask({ text: "x" }, { contextId: "ctx" })],
+      () => ask({ text: "x" }, { contextId: "x".repeat(201) })],
     [RequestMalformedError, "validation_error", "url", () => client.createTaskPushNotificationConfig(push)],
   ]) {
     const found = told(await refused(kind, call()));
@@ -344,6 +352,8 @@ for (const binding of Object.keys(BINDINGS)) {
   await cards(caller);
   const done = await skills(caller);
   await lists(caller, done);
+  const own = { contextId: `client: ${randomUUID()}` };
+  await lists(caller, await caller.sendMessage(message({ text: "2 + 2" }, own)));
   await streams(caller);
   await pushes(caller, receiver);
   await refusals(caller, done);

@@ -9,8 +9,8 @@ use std::{collections::BTreeSet, str::FromStr};
 pub use self::{
     event::WebhookEvent,
     push::{
-        KEPT_MS, MOST_PER_ACCOUNT, MOST_PER_TASK, NewPush, PushProof, is_push_id, notification,
-        push_id, push_subject,
+        KEPT_MS, MOST_PER_ACCOUNT, MOST_PER_TASK, NewPush, Push, PushProof, is_push_id,
+        notification, push_id, push_subject,
     },
     record::{
         DisabledWebhook, NewWebhook, Webhook, WebhookChange, WebhookDelivery,

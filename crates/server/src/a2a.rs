@@ -22,7 +22,8 @@ use jurat_engine::{Engine, EngineError, RequestMemory};
 use jurat_wire::api::a2a::{
     PROTOCOL_VERSION, VERSION_IF_ABSENT,
     error::{A2aError, A2aErrorKind},
-    message::{self, MessageOrigin},
+    message,
+    origin::MessageOrigin,
     requests::{task_list_request, task_request},
     task::{A2aSendReply, A2aTask, A2aTaskPage, A2aUpdate, TaskParts},
 };

@@ -50,6 +50,7 @@ pub(crate) use self::{
 use crate::request::{
     decode::{self, BODY_LIMIT},
     encode,
+    event_stream::LONGEST_SILENCE,
 };
 
 /// Limit on a reply that the library writes itself, which is short.
@@ -111,6 +112,7 @@ fn service(surface: McpSurface) -> StreamableHttpService<McpSurface, NeverSessio
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
+        .with_sse_keep_alive(Some(LONGEST_SILENCE))
         .with_max_request_body_bytes(BODY_LIMIT)
         // `hosts` has already checked the host, and answers with a problem.
         .disable_allowed_hosts();

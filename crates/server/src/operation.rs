@@ -130,7 +130,7 @@ impl fmt::Debug for Operation {
 const EVENTS: &str = "text/event-stream";
 
 /// The type of content that is no JSON. Readers of the document apply the schema of a stream to the
-/// whole text or to each event; where events have no described types, it allows both.
+/// whole text or to each event; where a reply is always a stream, it allows both.
 fn raw_type(kind: &str) -> SchemaType {
     if kind == EVENTS { SchemaType::AnyValue } else { SchemaType::Type(Type::String) }
 }
@@ -418,36 +418,49 @@ impl Operation {
         self
     }
 
+    /// Adds a reply that is always an event stream, whose events have no names but `error`.
+    pub(crate) fn streams(
+        mut self,
+        status: u16,
+        text: &'static str,
+        events: &[(&'static str, EventDescription)],
+    ) -> Self {
+        let about = "Server-sent events; `x-events` has the data schema of each. A `message` has no name; an `error` has one, and is the last.";
+        let schema = ObjectBuilder::new().schema_type(raw_type(EVENTS)).description(Some(about));
+        let content = self.with_events(events).schema(Some(schema)).build();
+        self.reply(status, text, vec![(EVENTS, content)])
+    }
+
     /// Offers the last reply as an event stream too; `events` lists the names and data types.
     pub(crate) fn or_streams(
         mut self,
         events: &[(&'static str, EventDescription)],
         example: &str,
     ) -> Self {
+        let has_names = events.iter().all(|(name, _)| *name != "message");
+        let about = if has_names {
+            "Server-sent events. `x-events` has the data schema of each; the last one is `final`, `report` or `error`."
+        } else {
+            "Server-sent events without names; `x-events` has the data schema of a `message` and of an `error`. The last one has the data `[DONE]`, or is an error."
+        };
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(about));
+        let content = self.with_events(events).schema(Some(schema));
+        let content = content.example(Some(Value::String(example.to_owned()))).build();
+        if let Some(reply) = self.replies.last_mut() {
+            reply.contents.push((EVENTS, content));
+        }
+        self
+    }
+
+    fn with_events(&mut self, events: &[(&'static str, EventDescription)]) -> ContentBuilder {
         let mut types = serde_json::Map::new();
         for (name, event) in events {
             (event.add)(&mut self.schemas);
             let reference = format!("#/components/schemas/{}", (event.name)());
             types.insert((*name).to_owned(), serde_json::json!({ "$ref": reference }));
         }
-        let has_names = !types.contains_key("message");
-        let text = if has_names {
-            "Server-sent events. `x-events` has the data schema of each; the last one is `final`, `report` or `error`."
-        } else {
-            "Server-sent events without names; `x-events` has the data schema of a `message` and of an `error`. The last one has the data `[DONE]`, or is an error."
-        };
-        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
-        let content = ContentBuilder::new()
-            .schema(Some(schema))
-            .example(Some(Value::String(example.to_owned())))
-            .extensions(Some(
-                ExtensionsBuilder::new().add("x-events", Value::Object(types)).build(),
-            ))
-            .build();
-        if let Some(reply) = self.replies.last_mut() {
-            reply.contents.push((EVENTS, content));
-        }
-        self
+        let extensions = ExtensionsBuilder::new().add("x-events", Value::Object(types)).build();
+        ContentBuilder::new().extensions(Some(extensions))
     }
 
     /// A header of the last reply.

@@ -7,6 +7,7 @@ pub(crate) mod cursor;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod error_form;
+pub(crate) mod event_stream;
 pub(crate) mod idempotency;
 pub(crate) mod layers;
 pub(crate) mod negotiate;

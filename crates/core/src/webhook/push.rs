@@ -32,6 +32,22 @@ pub struct NewPush {
     pub proof: PushProof,
 }
 
+/// A push notification as its account sees it: without its token and its credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Push {
+    pub webhook: Webhook,
+    /// How the notification authenticates itself, such as `Bearer`.
+    pub auth_scheme: Option<String>,
+}
+
+impl Push {
+    pub fn of(webhook: Webhook, secret: &WebhookSecret) -> Self {
+        let authorization = PushProof::of_secret(secret).authorization;
+        let scheme = authorization.and_then(|it| it.split(' ').next().map(str::to_owned));
+        Self { webhook, auth_scheme: scheme }
+    }
+}
+
 /// What accompanies a notification, so that its receiver trusts it and knows its context.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PushProof {
@@ -167,7 +183,10 @@ mod tests {
             authorization: Some("Bearer xyzzy".to_owned()),
         };
         assert_eq!(PushProof::of_secret(&proof.to_secret()), proof);
-        let shown = format!("{proof:?}");
+        let webhook = push(None).webhook(&AccountId::admin(), "rnd_1", Timestamp::from_millis(0));
+        let seen = Push::of(webhook, &proof.to_secret());
+        assert_eq!(seen.auth_scheme.as_deref(), Some("Bearer"));
+        let shown = format!("{proof:?} {seen:?}");
         assert!(!shown.contains("sesame") && !shown.contains("xyzzy"), "{shown}");
     }
 

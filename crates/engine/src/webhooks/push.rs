@@ -9,7 +9,7 @@ use jurat_core::{
     round::Round,
     time::Timestamp,
     webhook::{
-        KEPT_MS, MOST_PER_ACCOUNT, MOST_PER_TASK, NewPush, Webhook, WebhookEvent, push_id,
+        KEPT_MS, MOST_PER_ACCOUNT, MOST_PER_TASK, NewPush, Push, Webhook, WebhookEvent, push_id,
         push_subject,
     },
 };
@@ -38,7 +38,7 @@ impl Engine {
         caller: &Caller,
         round: &RoundId,
         new: NewPush,
-    ) -> Result<Webhook, EngineError> {
+    ) -> Result<Push, EngineError> {
         self.push_check(caller, &new.url)?;
         let round = self.round_show(caller, round).await?;
         let at = self.inner.clock.now();
@@ -55,9 +55,9 @@ impl Engine {
         match written {
             Ok(IdempotentOutcome::Now(added)) => {
                 self.notify_at_end(caller, &round.open.id, &added);
-                Ok(added)
+                Ok(Push::of(added, &add.secret))
             }
-            Ok(IdempotentOutcome::Before(_)) => Ok(add.webhook),
+            Ok(IdempotentOutcome::Before(_)) => Ok(Push::of(add.webhook, &add.secret)),
             Err(refused) => Err(EngineError::Conflict(too_many(refused))),
         }
     }
@@ -67,7 +67,7 @@ impl Engine {
         &self,
         caller: &Caller,
         round: &RoundId,
-    ) -> Result<Vec<Webhook>, EngineError> {
+    ) -> Result<Vec<Push>, EngineError> {
         let round = self.round_show(caller, round).await?;
         let Ok(subject) = subject(&round) else { return Ok(Vec::new()) };
         let webhooks = self.inner.store.webhooks();
@@ -79,9 +79,9 @@ impl Engine {
         caller: &Caller,
         round: &RoundId,
         name: &str,
-    ) -> Result<Webhook, EngineError> {
+    ) -> Result<Push, EngineError> {
         let found = self.push_list(caller, round).await?;
-        let is_named = |it: &Webhook| it.description.as_deref() == Some(name);
+        let is_named = |it: &Push| it.webhook.description.as_deref() == Some(name);
         found.into_iter().find(is_named).ok_or_else(|| unknown(name))
     }
 

@@ -6,16 +6,16 @@ use axum::{
     Extension,
     extract::FromRequestParts,
     http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts},
-    response::{
-        IntoResponse as _, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
+    response::{Response, sse::Event},
 };
 use futures::StreamExt as _;
 use jurat_core::{account::caller::Caller, code::ProblemCode};
 use jurat_engine::{Engine, RequestMemory};
 use jurat_wire::{
-    api::a2a::{MEDIA_TYPE, error::A2aError},
+    api::{
+        a2a::{MEDIA_TYPE, error::A2aError},
+        events,
+    },
     problem::Problem,
 };
 use serde_json::{Map, Value, json};
@@ -25,11 +25,13 @@ use super::{AgentCaller, Answer, Method, VERSION, check_version};
 use crate::request::{
     base_url,
     decode::{Json, MaybeJson, PathPair, PathText},
-    encode, negotiate,
+    encode, event_stream, negotiate,
 };
 
 const CANCEL: &str = ":cancel";
 const SUBSCRIBE: &str = ":subscribe";
+/// How long a client may cache the card of its key.
+const FRESH: &str = "private, max-age=300";
 const KINDS: [&str; 2] = [MEDIA_TYPE, "application/json"];
 
 /// A request of this binding, without its body.
@@ -121,7 +123,15 @@ pub(crate) async fn push_delete(asked: Asked, PathPair(task, id): PathPair) -> R
 }
 
 pub(crate) async fn extended_card(asked: Asked) -> Response {
-    asked.answer(Method::GetExtendedAgentCard, &json!({})).await
+    let mut response = asked.answer(Method::GetExtendedAgentCard, &json!({})).await;
+    if response.status().is_success() {
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(FRESH));
+        // The card depends on the key, and its URLs depend on the host.
+        let varies = HeaderValue::from_static("host, authorization, x-api-key");
+        headers.insert(header::VARY, varies);
+    }
+    response
 }
 
 /// The methods of a path that shares its route with others.
@@ -155,12 +165,13 @@ impl Asked {
         };
         match answer {
             Ok(Answer::One(value)) => typed(encode::ok(&value), kind),
-            Ok(Answer::Events(events)) => {
-                let events = events.map(|event| match event {
+            Ok(Answer::Events(updates)) => {
+                let events = updates.map(|update| match update {
                     Ok(update) => Event::default().json_data(update),
-                    Err(error) => Event::default().json_data(error.http()),
+                    // The name makes clients raise the error.
+                    Err(error) => Event::default().event(events::ERROR).json_data(error.http()),
                 });
-                Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+                event_stream::reply(events)
             }
             Err(error) => failed(&error, kind),
         }

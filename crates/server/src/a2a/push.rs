@@ -3,7 +3,7 @@
 use jurat_core::{
     code::ProblemCode,
     id::RoundId,
-    webhook::{NewPush, Webhook},
+    webhook::{NewPush, Push},
 };
 use jurat_engine::EngineError;
 use jurat_wire::api::a2a::{
@@ -35,7 +35,7 @@ pub(super) async fn get(call: &AgentCaller, params: &Value) -> Result<Value, A2a
     let PushKey { task_id, id } = push_key(params)?;
     let round = call.round(&task_id).await?.open.id;
     let found = call.engine.push_show(&call.caller, &round, &id).await;
-    Ok(shown(found.map_err(|error| encode::engine_problem(&error))?, task_id))
+    Ok(shown(found.map_err(|error| refused(&error))?, task_id))
 }
 
 pub(super) async fn list(call: &AgentCaller, params: &Value) -> Result<Value, A2aError> {
@@ -83,6 +83,9 @@ fn refused(error: &EngineError) -> A2aError {
     let mut refused = A2aError::from(encode::engine_problem(error));
     if error.code() == ProblemCode::NotSupported {
         refused.kind = A2aErrorKind::PushNotificationNotSupported;
+    } else if error.code() == ProblemCode::NotFound {
+        // The protocol has no other error for an unknown configuration.
+        refused.kind = A2aErrorKind::TaskNotFound;
     }
     refused
 }
@@ -98,6 +101,6 @@ fn round_id(task_id: &str) -> Result<RoundId, A2aError> {
     RoundId::parse(task_id).map_err(|_| A2aError::task_not_found(task_id))
 }
 
-fn shown(webhook: Webhook, task_id: String) -> Value {
-    json!(A2aPushConfig::of(webhook, task_id))
+fn shown(push: Push, task_id: String) -> Value {
+    json!(A2aPushConfig::of(push, task_id))
 }

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use axum::{
     Extension,
     extract::{Request, State},
-    response::{
-        IntoResponse as _, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
+    response::{Response, sse::Event},
 };
 use futures::StreamExt as _;
 use jurat_core::account::caller::Caller;
@@ -20,7 +17,7 @@ use jurat_wire::api::a2a::{
 use serde_json::Value;
 
 use super::{AgentCaller, Answer, Method, check_version};
-use crate::request::{base_url, decode, encode};
+use crate::request::{base_url, decode, encode, event_stream};
 
 /// Answers one call. An error of the protocol has the status 200, like every response of JSON-RPC.
 pub(crate) async fn post(
@@ -59,7 +56,7 @@ pub(crate) async fn post(
                 Ok(update) => Event::default().json_data(rpc_result(&id, &update)),
                 Err(error) => Event::default().json_data(rpc_error(&id, &error)),
             });
-            Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+            event_stream::reply(events)
         }
         Err(error) => failed(&id, &error),
     }

@@ -76,8 +76,8 @@ async fn begin(call: &AgentCaller, sent: &SendRequest) -> Result<RoundHandle, A2
     if let Some(id) = &sent.task_id {
         return Err(follow_up(call, id, sent).await);
     }
-    if let Some(context_id) = &sent.context_id {
-        context::check(call, context_id).await?;
+    if sent.context_id.is_some() {
+        context::check(call)?;
     }
     let begun = match &sent.skill {
         Skill::RunVerifier(name) => run_verifier(call, sent, name).await?,

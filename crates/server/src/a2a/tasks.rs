@@ -1,5 +1,7 @@
 //! Lists and cancels tasks.
 
+use std::cmp::Reverse;
+
 use jurat_core::{
     code::ProblemCode,
     id::RoundId,
@@ -19,6 +21,7 @@ use crate::request::{cursor, encode};
 const MOST_COUNTED: u32 = 10_000;
 /// The largest page with artifacts, which may be large.
 const LARGEST_WITH_ARTIFACTS: u32 = 20;
+const BRIEF: TaskParts = TaskParts { history_length: Some(0), artifacts: false };
 /// How long after its beginning a task may change: the longest deadline, and time for another node
 /// to take over what a stopped one left.
 const LONGEST_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -39,49 +42,58 @@ pub(super) async fn cancel(call: &AgentCaller, id: &str) -> Result<A2aTask, A2aE
     }
 }
 
-/// A page of the account's tasks. Pages go by the time when tasks began, newest first; a page is
-/// sorted by the time of the last change.
+/// A page of the account's tasks.
 pub(super) async fn list(
     call: &AgentCaller,
     asked: &TaskListRequest,
 ) -> Result<A2aTaskPage, A2aError> {
     let most = if asked.include_artifacts { LARGEST_WITH_ARTIFACTS } else { asked.page_size };
     let page_size = asked.page_size.min(most);
-    let before = asked.page_token.as_deref().map(position).transpose()?;
     let found = match (asked.status, &asked.context_id) {
         (Some(state), _) if state.round_status().is_none() => FoundTasks::default(),
-        (_, Some(context_id)) => of_context(call, asked, context_id, (before, page_size)).await?,
-        (_, None) => of_account(call, asked, (before, page_size)).await?,
+        (_, Some(context_id)) => of_context(call, asked, context_id, page_size).await?,
+        (_, None) => of_account(call, asked, page_size).await?,
     };
-    let FoundTasks { mut tasks, next, total } = found;
-    tasks.sort_by_key(|task| std::cmp::Reverse(task.status.timestamp.0));
-    let next_page_token = next.map(|id| cursor::write(&[id.to_string()])).unwrap_or_default();
-    Ok(A2aTaskPage { tasks, next_page_token, page_size, total_size: total })
+    let FoundTasks { tasks, next_page_token, total_size } = found;
+    Ok(A2aTaskPage { tasks, next_page_token, page_size, total_size })
 }
 
 #[derive(Default)]
 struct FoundTasks {
     tasks: Vec<A2aTask>,
-    /// The last task of the page, if there are more.
-    next: Option<RoundId>,
-    total: u32,
+    /// Empty if there are no more.
+    next_page_token: String,
+    total_size: u32,
 }
 
-fn position(token: &str) -> Result<RoundId, A2aError> {
-    let refused = || {
-        let reason = "was not returned by ListTasks; leave it out to start at the first page";
-        A2aError::wrong("pageToken", reason)
-    };
-    let [id] = cursor::read(token).map_err(|_| refused())?;
-    RoundId::parse(&id).map_err(|_| refused())
+/// The position of a page token that this list returned.
+fn position<const N: usize>(asked: &TaskListRequest) -> Result<Option<[String; N]>, A2aError> {
+    let token = asked.page_token.as_deref();
+    token.map(cursor::read).transpose().map_err(|_| unknown_token())
 }
 
+/// A position among tasks in the order of their last changes.
+fn place(position: [String; 2]) -> Result<(Timestamp, RoundId), A2aError> {
+    let position = cursor::time_position(position).map_err(|_| unknown_token())?;
+    let id = RoundId::parse(&position.id).map_err(|_| unknown_token())?;
+    Ok((position.created_at, id))
+}
+
+fn unknown_token() -> A2aError {
+    let reason = "was not returned by ListTasks; leave it out to start at the first page";
+    A2aError::wrong("pageToken", reason)
+}
+
+/// Pages go by the time when tasks began, newest first; a page is sorted by the time of the last
+/// change.
 async fn of_account(
     call: &AgentCaller,
     asked: &TaskListRequest,
-    (before, page_size): (Option<RoundId>, u32),
+    page_size: u32,
 ) -> Result<FoundTasks, A2aError> {
     let problem = |error| A2aError::from(encode::engine_problem(&error));
+    let before = position(asked)?.map(|[id]| RoundId::parse(&id).map_err(|_| unknown_token()));
+    let before = before.transpose()?;
     let state = asked.status.and_then(TaskState::round_status);
     let query = RoundFilter {
         state,
@@ -95,56 +107,60 @@ async fn of_account(
     if is_more {
         found.pop();
     }
-    let next = found.last().filter(|_| is_more).map(|round| round.open.id.clone());
+    let next = found.last().filter(|_| is_more).map(|it| cursor::write(&[it.open.id.to_string()]));
     let mut tasks = Vec::with_capacity(found.len());
     // The rounds of Jurat's own tasks are not tasks of the protocol.
     for line in found.iter().filter(|line| line.open.step.is_none()) {
         let updated = line.closing.as_ref().map_or(line.open.opened_at, |end| end.closed_at);
         if is_since(asked.updated_since, updated) {
-            let round = call.engine.round_show(&call.caller, &line.open.id).await;
-            tasks.push(task(&round.map_err(problem)?, parts(asked)));
+            tasks.push(task(&shown(call, &line.open.id).await?, parts(asked)));
         }
     }
+    tasks.sort_by_key(|task| Reverse(task.status.timestamp.0));
     let counting = call.engine.round_count(&call.caller, state, asked.updated_since, MOST_COUNTED);
-    Ok(FoundTasks { tasks, next, total: counting.await.map_err(problem)? })
+    let total_size = counting.await.map_err(problem)?;
+    Ok(FoundTasks { tasks, next_page_token: next.unwrap_or_default(), total_size })
 }
 
-/// The tasks of a context, which are few enough to be read.
+/// The tasks of a context, which are few enough to be read: the one that changed last comes first.
 async fn of_context(
     call: &AgentCaller,
     asked: &TaskListRequest,
     context_id: &str,
-    (before, page_size): (Option<RoundId>, u32),
+    page_size: u32,
 ) -> Result<FoundTasks, A2aError> {
-    let Some(first) = context::begun_by(call, context_id).await? else {
-        return Ok(FoundTasks::default());
-    };
-    let mut matching = Vec::new();
-    for id in context::joined(call, context_id).await? {
-        let round = call.engine.round_show(&call.caller, &id).await;
-        let round = round.map_err(|error| A2aError::from(encode::engine_problem(&error)))?;
-        if is_wanted(asked, &round) {
-            let task = task(&round, parts(asked));
-            // A task whose content was erased is alone again.
-            if task.context_id == context_id {
-                matching.push((id, task));
-            }
+    let before = position(asked)?.map(place).transpose()?;
+    let mut ids = context::joined(call, context_id).await?;
+    ids.extend(context::begun_by(call, context_id).await?);
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let shown = task(&shown(call, &id).await?, BRIEF);
+        // A task whose content was erased is alone again.
+        if shown.context_id == context_id && is_wanted(asked, &shown) {
+            found.push((shown.status.timestamp.0, id));
         }
     }
-    if is_wanted(asked, &first) {
-        matching.push((first.open.id.clone(), task(&first, parts(asked))));
-    }
-    let total = u32::try_from(matching.len()).unwrap_or(u32::MAX);
-    matching.retain(|(id, _)| before.as_ref().is_none_or(|before| id < before));
+    let total_size = u32::try_from(found.len()).unwrap_or(u32::MAX);
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    found.retain(|place| before.as_ref().is_none_or(|before| place < before));
     let most = usize::try_from(page_size).unwrap_or(usize::MAX);
-    let is_more = most < matching.len();
-    matching.truncate(most);
-    let next = matching.last().filter(|_| is_more).map(|(id, _)| id.clone());
-    Ok(FoundTasks { tasks: matching.into_iter().map(|(_, task)| task).collect(), next, total })
+    let is_more = most < found.len();
+    found.truncate(most);
+    let next = found.last().filter(|_| is_more);
+    let next = next.map(|(at, id)| cursor::write(&cursor::by_time(*at, id.as_str())));
+    let mut tasks = Vec::with_capacity(found.len());
+    for (_, id) in &found {
+        tasks.push(task(&shown(call, id).await?, parts(asked)));
+    }
+    Ok(FoundTasks { tasks, next_page_token: next.unwrap_or_default(), total_size })
 }
 
-fn is_wanted(asked: &TaskListRequest, round: &Round) -> bool {
-    let shown = task(round, TaskParts { history_length: Some(0), artifacts: false });
+async fn shown(call: &AgentCaller, id: &RoundId) -> Result<Round, A2aError> {
+    let round = call.engine.round_show(&call.caller, id).await;
+    round.map_err(|error| encode::engine_problem(&error).into())
+}
+
+fn is_wanted(asked: &TaskListRequest, shown: &A2aTask) -> bool {
     asked.status.is_none_or(|state| state == shown.status.state)
         && is_since(asked.updated_since, shown.status.timestamp.0)
 }

@@ -1,20 +1,24 @@
 //! `/a2a` and the agent card: the surface for agents, whose methods the module `a2a` answers.
 
 use jurat_core::{account::caller::Scope, code::ProblemCode};
-use jurat_wire::api::a2a::{
-    MEDIA_TYPE,
-    card::AgentCard,
-    message::A2aSendRequest,
-    push::{A2aPushConfig, A2aPushConfigList, A2aPushRemoved, A2aPushRequest},
-    rpc::{A2aRpcRequest, A2aRpcResponse},
-    task::{A2aSendReply, A2aTask, A2aTaskPage, TaskState},
+use jurat_wire::api::{
+    a2a::{
+        MEDIA_TYPE,
+        card::AgentCard,
+        error::HttpErrorBody,
+        message::A2aSendRequest,
+        push::{A2aPushConfig, A2aPushConfigList, A2aPushRemoved, A2aPushRequest},
+        rpc::{A2aRpcRequest, A2aRpcResponse},
+        task::{A2aSendReply, A2aTask, A2aTaskPage, A2aUpdate, TaskState},
+    },
+    events,
 };
 use serde_json::{Value, json};
 
 use crate::{
     a2a::{self, http_json},
     operation::{
-        ErrorForm, Operation, example,
+        ErrorForm, EventDescription, Operation, example,
         parameters::{self, PathParameter},
     },
     resources::AGENTS,
@@ -61,6 +65,14 @@ const MESSAGE: [ProblemCode; 12] = [
     ProblemCode::Conflict,
     ProblemCode::IdempotencyMismatch,
 ];
+
+/// The events of a stream of the HTTP+JSON binding.
+fn task_events() -> [(&'static str, EventDescription); 2] {
+    [
+        ("message", EventDescription::of::<A2aUpdate>()),
+        (events::ERROR, EventDescription::of::<HttpErrorBody>()),
+    ]
+}
 
 fn card_operation() -> Operation {
     let text = "The card of this server: its addresses, its skills, and how to send a key. It is signed with the key of the node.";
@@ -122,7 +134,7 @@ fn stream_operation() -> Operation {
     .text(text)
     .scope(Scope::RoundsCreate)
     .takes::<A2aSendRequest>([("plain", example(include_str!("a2a/send_request.json")))])
-    .answers_as(200, "The events of the task.", &["text/event-stream"])
+    .streams(200, "The events of the task.", &task_events())
     .refuses(MESSAGE)
 }
 
@@ -182,7 +194,7 @@ fn subscribe_operation() -> Operation {
     .text(text)
     .in_path([TASK])
     .scope(Scope::RoundsRead)
-    .answers_as(200, "The events of the task.", &["text/event-stream"])
+    .streams(200, "The events of the task.", &task_events())
     .refuses([ProblemCode::NotFound, ProblemCode::InvalidJson])
 }
 
@@ -197,7 +209,7 @@ fn subscribe_by_get_operation() -> Operation {
     .text("Like `POST` at the same path.")
     .in_path([TASK])
     .scope(Scope::RoundsRead)
-    .answers_as(200, "The events of the task.", &["text/event-stream"])
+    .streams(200, "The events of the task.", &task_events())
     .refuses([ProblemCode::NotFound])
 }
 
@@ -211,6 +223,7 @@ fn extended_card_operation() -> Operation {
     .text(text)
     .answers::<AgentCard>(200, "The card.", example(include_str!("a2a/card.json")))
     .or_typed(MEDIA_TYPE)
+    .and_header("Cache-Control", "How long the client may cache the card.")
 }
 
 const PUSH: PathParameter = PathParameter::new("config", "The id of a configuration.", "mine");

@@ -2,16 +2,13 @@
 
 use std::{collections::VecDeque, convert::Infallible, time::Duration};
 
-use axum::response::{
-    IntoResponse as _, Response, Sse,
-    sse::{Event, KeepAlive},
-};
+use axum::response::{Response, sse::Event};
 use futures::{future::BoxFuture, stream};
 use jurat_engine::EngineError;
 use jurat_wire::api::events::ERROR;
 use serde_json::Value;
 
-use crate::request::encode;
+use crate::request::{encode, event_stream};
 
 /// Maximum wait for new events before the source is checked again.
 pub(super) const LOOK: Duration = Duration::from_secs(30);
@@ -67,7 +64,7 @@ pub(super) fn stream<F: EventSource>(followed: F, after: u64) -> Response {
             Err(error) => Some((Ok(failed(&error)), None)),
         }
     });
-    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+    event_stream::reply(events)
 }
 
 impl<F: EventSource> EventFollower<F> {

@@ -2,11 +2,8 @@
 
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
-use axum::response::{
-    IntoResponse as _, Response, Sse,
-    sse::{Event, KeepAlive},
-};
-use futures::{Stream, StreamExt as _, stream};
+use axum::response::{Response, sse::Event};
+use futures::{StreamExt as _, stream};
 use jurat_core::round::Round;
 use jurat_engine::{EngineError, RequestMemory, RoundHandle, RoundProgress};
 use jurat_wire::{api::events, problem::Problem};
@@ -14,7 +11,10 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::consensus::{ReplyVersion, peer_reply, reply as reply_body};
-use crate::request::encode::{self, engine_problem};
+use crate::request::{
+    encode::{self, engine_problem},
+    event_stream,
+};
 
 /// The last line of a stream of data.
 const DONE: &str = "[DONE]";
@@ -42,14 +42,14 @@ pub(super) fn reply(
     let events = stream::unfold(Some(watch), |watch| async move {
         let mut watch = watch?;
         match next(&mut watch).await {
-            StreamItem::Event(event) => Some((Ok(event), Some(watch))),
+            StreamItem::Event(event) => Some((Ok::<_, Infallible>(event), Some(watch))),
             StreamItem::Last(Ok(text)) => Some((Ok(event(events::FINAL, text)), None)),
             StreamItem::Last(Err(problem)) => {
                 Some((Ok(event(events::ERROR, problem.body().to_string())), None))
             }
         }
     });
-    sse(events)
+    event_stream::reply(events)
 }
 
 /// The reply of a round as lines of data. Until the round ends, comments keep the connection open.
@@ -63,9 +63,11 @@ pub(super) fn lines(begun: RoundHandle, shape: ReplyVersion) -> Response {
         };
         let lines = lines.unwrap_or_else(|problem| vec![encode::peer_body(&problem.body())]);
         let lines = lines.iter().map(Value::to_string).chain([DONE.to_owned()]);
-        stream::iter(lines.map(|line| Ok(Event::default().data(line))).collect::<Vec<_>>())
+        stream::iter(
+            lines.map(|line| Ok::<_, Infallible>(Event::default().data(line))).collect::<Vec<_>>(),
+        )
     });
-    sse(data.flatten())
+    event_stream::reply(data.flatten())
 }
 
 enum StreamItem {
@@ -91,10 +93,6 @@ async fn next(watch: &mut RoundStream) -> StreamItem {
         Some(ended) => StreamItem::Last(reply_body(ended, &watch.shape)),
         None => StreamItem::Last(Err(engine_problem(&EngineError::Bug("a stream ended twice")))),
     }
-}
-
-fn sse(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {
-    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
 fn shown(progress: &RoundProgress) -> Event {

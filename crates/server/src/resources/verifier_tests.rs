@@ -6,10 +6,7 @@ use axum::{
     Extension,
     extract::State,
     http::{HeaderMap, StatusCode},
-    response::{
-        IntoResponse as _, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
+    response::{Response, sse::Event},
 };
 use futures::stream;
 use jurat_core::{
@@ -42,6 +39,7 @@ use crate::{
     request::{
         decode::{MaybeJson, PathText},
         encode::{self, HandlerResult},
+        event_stream,
     },
     resources::{VERIFIERS, verifiers::VERIFIER},
 };
@@ -163,8 +161,9 @@ fn streamed(
             Err(_) => watch.report.take().map(|report| (Ok(report), None)),
         }
     });
-    let events = Sse::new(events).keep_alive(KeepAlive::default());
-    (StatusCode::CREATED, events).into_response()
+    let mut response = event_stream::reply(events);
+    *response.status_mut() = StatusCode::CREATED;
+    response
 }
 
 fn judged(done: &CaseProgress) -> Event {

@@ -12,7 +12,7 @@ use jurat_core::{
     list::ListPage,
     time::Timestamp,
     webhook::{
-        Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryFilter, WebhookDeliveryState,
+        Push, Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryFilter, WebhookDeliveryState,
         WebhookEvent, WebhookSecret, WebhookSecrets,
     },
 };
@@ -44,7 +44,7 @@ operations! {
         /// The first account after this text that has deliveries.
         fn account_after(after: &str) -> Option<AccountId> = account_after;
         /// The push notifications about a subject, in order of creation.
-        fn pushes(account: &AccountId, subject: &str) -> Vec<Webhook> = push::list;
+        fn pushes(account: &AccountId, subject: &str) -> Vec<Push> = push::list;
         /// Webhooks of all accounts that were disabled by failures, the latest first.
         fn disabled(limit: &u32) -> Vec<Webhook> = disabled;
     }

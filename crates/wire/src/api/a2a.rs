@@ -7,6 +7,7 @@ pub mod card;
 pub mod error;
 mod members;
 pub mod message;
+pub mod origin;
 pub mod push;
 pub mod requests;
 pub mod rpc;

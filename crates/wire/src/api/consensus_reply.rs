@@ -18,6 +18,8 @@ use utoipa::ToSchema;
 
 use super::kit::words::{Basis, FailureCode, Label, Outcome};
 
+/// Members of an output that hold the answer in words, by preference.
+const ANSWERS: [&str; 3] = ["answer", "text", "content"];
 /// Reason added to a winning verdict whose confidence is not above one half.
 const UNLIKELY: &str = "The confidence is not above one half: the deciding replicas are no more reliable than those that disagree or gave no answer.";
 
@@ -365,6 +367,11 @@ impl<'a> ScoreBody<'a> {
     }
 }
 
+/// An output in words: text as it is, or the answer of an object; `None` if it has neither.
+pub(crate) fn words_of(output: &Value) -> Option<&str> {
+    output.as_str().or_else(|| ANSWERS.iter().find_map(|name| output.get(name)?.as_str()))
+}
+
 /// All replicas of a round, each with its group: first those that count, in the order of
 /// `verdicts`, then those that a spare replaced.
 pub fn replicas<'a>(open: &OpenRound, closing: &'a RoundClosing) -> Vec<ReplicaBody<'a>> {
@@ -458,4 +465,23 @@ fn reasons(closing: &RoundClosing) -> Vec<String> {
         }
     }
     reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_output_is_said_in_words() {
+        for (output, expected) in [
+            (json!("four"), Some("four")),
+            (json!({ "answer": "four", "confidence": 0.9 }), Some("four")),
+            (json!({ "answer": 4 }), None),
+            (json!(4), None),
+        ] {
+            assert_eq!(words_of(&output), expected);
+        }
+    }
 }

@@ -180,9 +180,15 @@ fn other_forms(objects: &Objects<'_>, response: &Value) -> String {
                         format!("`{name}` ({})", type_of(objects, schema, Direction::Reply))
                     })
                     .collect();
+                let is_only_form = response["content"].as_object().is_some_and(|it| it.len() == 1);
+                let it_is = if is_only_form {
+                    "It is".to_owned()
+                } else {
+                    format!("With `Accept: {kind}` it is")
+                };
                 let _ = write!(
                     text,
-                    "\nWith `Accept: {kind}` it is an [event stream](#event-streams) of {}.\n",
+                    "\n{it_is} an [event stream](#event-streams) of {}.\n",
                     named.join(", ")
                 );
             }

@@ -2,10 +2,7 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use axum::response::{
-    IntoResponse as _, Response, Sse,
-    sse::{Event, KeepAlive},
-};
+use axum::response::{Response, sse::Event};
 use futures::{StreamExt as _, stream};
 use jurat_core::round::Round;
 use jurat_engine::{EngineError, RequestMemory, RoundHandle};
@@ -20,6 +17,7 @@ use jurat_wire::{
 use serde_json::json;
 
 use super::{answered, of_round};
+use crate::request::event_stream;
 
 const DONE: &str = "[DONE]";
 
@@ -38,8 +36,7 @@ pub(super) fn reply(
         events
     };
     let events = stream::iter([first]).chain(stream::once(rest).flat_map(stream::iter));
-    let events = Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default());
-    of_round(events.into_response(), &id)
+    of_round(event_stream::reply(events.map(Ok::<_, Infallible>)), &id)
 }
 
 /// The events after the role. A stream that ends with an error does not claim to be complete.

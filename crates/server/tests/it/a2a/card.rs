@@ -9,7 +9,7 @@ use jurat_server::ServerOptions;
 use jurat_testkit::app::{TestApp, admin_key};
 use serde_json::{Value, json};
 
-use super::{BINDINGS, call};
+use super::{BINDINGS, Binding, call, read, send};
 use crate::inbound::{Served, patient};
 
 /// Checks the signature of a card as the guide describes it.
@@ -91,7 +91,12 @@ async fn the_extended_card_lists_what_a_key_may_do() {
     assert_eq!(alice.post("/v1/verifiers", &verifier).await.status, StatusCode::CREATED);
     let judge = app.caller("judge", &[Scope::VerifiersRun]).await;
     for binding in BINDINGS {
-        let card = call(&alice, binding, "GetExtendedAgentCard", &json!({})).await.unwrap();
+        let reply = send(&alice, binding, "GetExtendedAgentCard", &json!({})).await;
+        if binding == Binding::Http {
+            assert_eq!(reply.headers["cache-control"], "private, max-age=300");
+            assert_eq!(reply.headers["vary"], "host, authorization, x-api-key");
+        }
+        let card = read(binding, &reply).unwrap();
         check_signature(&card);
         let skills = card["skills"].as_array().unwrap();
         assert_eq!(skills.len(), 5);

@@ -2,10 +2,15 @@
 
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
-use jurat_testkit::{app::TestApp, fake_executor::says_valid};
+use jurat_engine::{EngineLimits, StorageTerms};
+use jurat_testkit::{
+    app::{TestApp, TestCaller},
+    fake_executor::{gated, says_valid},
+};
 use serde_json::{Value, json};
+use url::form_urlencoded;
 
-use super::{BINDINGS, call, data};
+use super::{BINDINGS, Binding, call, data};
 
 fn in_context(id: &str, context: &Value) -> Value {
     let mut sent = data(id, &json!({ "skill": "validate", "claim": id }));
@@ -54,35 +59,127 @@ async fn a_message_joins_a_context_and_the_list_finds_its_tasks() {
     }
 }
 
+async fn ask(caller: &TestCaller<'_>, binding: Binding, sent: &Value) -> Value {
+    call(caller, binding, "SendMessage", sent).await.unwrap()["task"].clone()
+}
+
+/// The tasks of a context.
+async fn listed(caller: &TestCaller<'_>, binding: Binding, context: &Value) -> Vec<Value> {
+    let mut params = json!({ "contextId": context });
+    if binding == Binding::Http {
+        let bytes = context.as_str().unwrap().as_bytes();
+        params["contextId"] = json!(form_urlencoded::byte_serialize(bytes).collect::<String>());
+    }
+    let page = call(caller, binding, "ListTasks", &params).await.unwrap();
+    let tasks = page["tasks"].as_array().unwrap();
+    assert_eq!(page["totalSize"], tasks.len());
+    tasks.iter().map(|task| task["id"].clone()).collect()
+}
+
 #[tokio::test]
-async fn a_context_that_the_account_does_not_have_is_refused() {
+async fn a_caller_may_make_up_a_context() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let _fakes = app.executors([says_valid()]).await;
+        let admin = app.admin();
+        let sent = data("m0", &json!({ "skill": "validate", "claim": "x" }));
+        let first = ask(&admin, binding, &sent).await;
+        let joined = ask(&admin, binding, &in_context("m0", &first["contextId"])).await;
+        for context in [
+            "ctx_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+            // A task that joined a context began none.
+            &joined["id"].as_str().unwrap().replace("rnd_", "ctx_"),
+            "my own context: Zürich",
+            // Texts that a key must not confuse.
+            "new",
+            "a",
+            "a:b",
+            "a:b:",
+        ] {
+            let context = json!(context);
+            assert_eq!(listed(&admin, binding, &context).await, [] as [Value; 0], "{context}");
+            // The id of a message is unique in its context, so this is another message each time.
+            let task = ask(&admin, binding, &in_context("m1", &context)).await;
+            assert_eq!(task["contextId"], context);
+            assert_eq!(ask(&admin, binding, &in_context("m1", &context)).await, task);
+            let shown = call(&admin, binding, "GetTask", &json!({ "id": task["id"] })).await;
+            assert_eq!(shown.unwrap(), task);
+            assert_eq!(listed(&admin, binding, &context).await, [task["id"].clone()], "{context}");
+        }
+        for context in ["x".repeat(201), "a\nb".to_owned()] {
+            let sent = in_context("m2", &json!(context));
+            let refusal = call(&admin, binding, "SendMessage", &sent).await.unwrap_err();
+            assert_eq!(refusal.field.as_deref(), Some("message.contextId"), "{refusal:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_same_text_is_another_context_in_another_account() {
     for binding in BINDINGS {
         let app = TestApp::new().await;
         let _fakes = app.executors([says_valid()]).await;
         let scopes = [Scope::RoundsCreate, Scope::RoundsRead];
         let (alice, bob) = (app.caller("alice", &scopes).await, app.caller("bob", &scopes).await);
         let sent = data("m1", &json!({ "skill": "validate", "claim": "x" }));
-        let first = call(&alice, binding, "SendMessage", &sent).await.unwrap()["task"].clone();
-        let sent = in_context("m2", &first["contextId"]);
-        let joined = call(&alice, binding, "SendMessage", &sent).await;
-        let joined = joined.unwrap()["task"]["id"].as_str().unwrap().replace("rnd_", "ctx_");
-        let unknown = json!("ctx_01ARZ3NDEKTSV4RRFFQ69G5FAV");
-        for (caller, context) in [
-            (&bob, first["contextId"].clone()),
-            (&bob, unknown.clone()),
-            (&alice, unknown),
-            (&alice, json!("my own context")),
-            // A task that joined a context began none.
-            (&alice, json!(joined)),
-        ] {
-            let sent = in_context("m3", &context);
-            let refusal = call(caller, binding, "SendMessage", &sent).await.unwrap_err();
-            assert_eq!(refusal.field.as_deref(), Some("message.contextId"), "{context}");
-            assert!(refusal.message.contains("is not a context of this account"), "{refusal:?}");
+        let first = ask(&alice, binding, &sent).await;
+        ask(&alice, binding, &in_context("m1", &json!("mine"))).await;
+        for context in [first["contextId"].clone(), json!("mine")] {
+            let of_alice = listed(&alice, binding, &context).await;
+            assert_eq!(of_alice.len(), 1);
+            assert_eq!(listed(&bob, binding, &context).await, [] as [Value; 0]);
+            let task = ask(&bob, binding, &in_context("m1", &context)).await;
+            assert_eq!(task["contextId"], context);
+            assert_eq!(listed(&bob, binding, &context).await, [task["id"].clone()]);
+            assert_eq!(listed(&alice, binding, &context).await, of_alice);
         }
-        let listed = json!({ "contextId": first["contextId"] });
-        let page = call(&bob, binding, "ListTasks", &listed).await.unwrap();
-        assert_eq!((&page["tasks"], &page["totalSize"]), (&json!([]), &json!(0)));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_no_requests_remembers_no_contexts() {
+    let storage = StorageTerms { keeps_requests: false, ..StorageTerms::default() };
+    let app = TestApp::with_limits(EngineLimits { storage, ..EngineLimits::default() }).await;
+    let _fakes = app.executors([says_valid()]).await;
+    for binding in BINDINGS {
+        let sent = in_context("m1", &json!("mine"));
+        let refusal = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap_err();
+        assert_eq!(refusal.field.as_deref(), Some("message.contextId"));
+        assert!(refusal.message.contains("this server keeps no requests"), "{refusal:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_task_of_a_context_that_changed_last_comes_first_on_every_page() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let [fake] = app.executors([gated(says_valid())]).await;
+        let mut first = in_context("m1", &json!("mine"));
+        first["configuration"] = json!({ "returnImmediately": true });
+        let slow =
+            call(&app.admin(), binding, "SendMessage", &first).await.unwrap()["task"].clone();
+        fake.wait_for_calls(1).await;
+        let mut made = Vec::new();
+        for id in ["m2", "m3"] {
+            app.clock.advance_ms(1_000);
+            let mut sent = in_context(id, &json!("mine"));
+            sent["configuration"] = json!({ "returnImmediately": true });
+            let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+            let task = json!({ "id": task["task"]["id"] });
+            call(&app.admin(), binding, "CancelTask", &task).await.unwrap();
+            made.push(task["id"].clone());
+        }
+        app.clock.advance_ms(1_000);
+        fake.release();
+        app.engine.drain().await;
+        let expected = [slow["id"].clone(), made[1].clone(), made[0].clone()];
+        let mut params = json!({ "contextId": "mine", "pageSize": 1 });
+        for (index, id) in expected.iter().enumerate() {
+            let page = call(&app.admin(), binding, "ListTasks", &params).await.unwrap();
+            assert_eq!((&page["tasks"][0]["id"], &page["totalSize"]), (id, &json!(3)), "{index}");
+            params["pageToken"] = page["nextPageToken"].clone();
+        }
+        assert_eq!(params["pageToken"], "");
     }
 }
 

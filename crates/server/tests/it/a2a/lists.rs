@@ -51,6 +51,8 @@ async fn tasks_are_listed_newest_first_in_pages_and_by_state() {
         assert_eq!(ids(&list(json!({ "statusTimestampAfter": since })).await), newest[..2]);
         let page = list(json!({ "status": "TASK_STATE_COMPLETED", "pageSize": 1 })).await;
         assert_eq!((ids(&page), &page["totalSize"]), (newest[..1].to_vec(), &json!(5)));
+        let every = list(json!({ "status": "TASK_STATE_UNSPECIFIED" })).await;
+        assert_eq!(ids(&every), newest);
         for state in ["TASK_STATE_WORKING", "TASK_STATE_FAILED", "TASK_STATE_INPUT_REQUIRED"] {
             let page = list(json!({ "status": state })).await;
             assert_eq!((ids(&page).len(), &page["totalSize"]), (0, &json!(0)), "{state}");
@@ -108,5 +110,19 @@ async fn a_task_of_another_account_does_not_exist() {
         let page = call(&bob, binding, "ListTasks", &json!({})).await.unwrap();
         assert_eq!((ids(&page).len(), &page["totalSize"]), (0, &json!(0)));
         assert_eq!(ids(&call(&alice, binding, "ListTasks", &json!({})).await.unwrap()).len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn rounds_of_tasks_of_jurat_are_neither_listed_nor_counted() {
+    let app = TestApp::new().await;
+    crate::v1::tasks::life(&app).await;
+    assert_eq!(app.admin().get("/v1/rounds").await.json()["items"].as_array().unwrap().len(), 3);
+    let sent = data("m1", &json!({ "skill": "validate", "claim": "x", "session_id": "s2" }));
+    for binding in BINDINGS {
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+        let page = call(&app.admin(), binding, "ListTasks", &json!({})).await.unwrap();
+        assert_eq!(ids(&page), [task["task"]["id"].as_str().unwrap()]);
+        assert_eq!(page["totalSize"], 1);
     }
 }

@@ -1,5 +1,6 @@
 //! Messages become rounds, and rounds are tasks.
 
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
 use jurat_testkit::{
@@ -36,10 +37,12 @@ async fn a_message_is_answered_with_the_round_as_a_task() {
             assert_eq!(answer[member], round[member], "{member}");
         }
         // The receipt is the digest of the decision entry.
-        let entry = part(&task, "decision", "text").as_str().unwrap();
-        let digest = format!("sha256:{}", hex::encode(Sha256::digest(entry)));
+        let entry = BASE64.decode(part(&task, "decision", "raw").as_str().unwrap()).unwrap();
+        let digest = format!("sha256:{}", hex::encode(Sha256::digest(&entry)));
         assert_eq!(answer["receipt_id"], digest);
-        assert_eq!(serde_json::from_str::<Value>(entry).unwrap()["round_id"], task["id"]);
+        assert_eq!(serde_json::from_slice::<Value>(&entry).unwrap()["round_id"], task["id"]);
+        assert_eq!(part(&task, "decision", "filename"), "decision.json");
+        assert_eq!(part(&task, "decision", "mediaType"), "application/json");
 
         let shown = call(&app.admin(), binding, "GetTask", &json!({ "id": task["id"] })).await;
         assert_eq!(shown.unwrap(), task, "{binding:?}");
@@ -213,5 +216,76 @@ async fn a_round_of_the_api_is_a_task_too_without_a_message() {
         let task = call(&app.admin(), binding, "GetTask", &id).await.unwrap();
         assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
         assert_eq!(task.get("history"), None);
+    }
+}
+
+#[tokio::test]
+async fn every_reply_shows_the_message_as_it_was_sent() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let verifier = json!({
+        "name": "sourced", "description": "The answer names its source.",
+        "criterion": r#"{"contains": {"field": "answer", "text": "Source:"}}"#,
+        "input_contract": "text", "input_fields": ["answer"],
+        "model_settings": { "model": "builtin/rules" },
+    });
+    assert_eq!(app.admin().post("/v1/verifiers", &verifier).await.status, StatusCode::CREATED);
+    let (text, claim) =
+        (json!({ "text": "Say hello." }), json!({ "skill": "validate", "claim": 1 }));
+    let run = json!({
+        "skill": "run-verifier", "verifier": "sourced", "inputs": { "answer": "x" }, "fresh": true,
+    });
+    for (index, parts) in [
+        json!([{ "text": "Say hello.", "mediaType": "text/markdown", "metadata": { "a": 1 } }]),
+        json!([text, { "text": "In French." }]),
+        json!([text, { "data": { "input": { "n": 7 } }, "filename": "input.json" }]),
+        json!([{ "data": claim }]),
+        json!([{ "data": run }]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let is_claim = parts == json!([{ "data": claim }]);
+        fake.set(if is_claim { says_valid() } else { answers(json!("Bonjour")) });
+        for binding in BINDINGS {
+            let message = json!({
+                "messageId": format!("{binding:?}{index}"), "role": "ROLE_USER", "parts": parts,
+                "metadata": { "skill": "delegate", "trace": [1, 2.5] },
+                "extensions": ["https://example.com/extension"], "referenceTaskIds": ["rnd_1"],
+            });
+            let sent = json!({ "message": message });
+            let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+            let task = task["task"].clone();
+            let mut expected = message.clone();
+            expected["taskId"] = task["id"].clone();
+            expected["contextId"] = task["contextId"].clone();
+            assert_eq!(task["history"], json!([expected]));
+            let shown = call(&app.admin(), binding, "GetTask", &json!({ "id": task["id"] })).await;
+            assert_eq!(shown.unwrap(), task);
+            let again = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+            assert_eq!(again["task"], task);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_text_of_an_answer_is_what_the_executor_says() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    for (index, (output, text, media_type)) in [
+        (json!({ "answer": "four", "confidence": 0.9 }), "four", "text/plain"),
+        (json!({ "content": "four" }), "four", "text/plain"),
+        (json!("four"), "four", "text/plain"),
+        (json!({ "sum": 4 }), r#"{"sum":4}"#, "application/json"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fake.set(answers(output.clone()));
+        let sent = message(&format!("m{index}"), &json!({ "text": "What is 2 + 2?" }));
+        let task = call(&app.admin(), Binding::Http, "SendMessage", &sent).await.unwrap();
+        let parts = &task["task"]["artifacts"][0]["parts"];
+        assert_eq!(parts[0], json!({ "text": text, "mediaType": media_type }));
+        assert_eq!(parts[1]["data"]["output"], output);
     }
 }

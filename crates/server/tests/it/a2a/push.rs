@@ -110,11 +110,17 @@ async fn configurations_are_added_shown_replaced_and_removed() {
         let _fakes = app.executors([says_valid()]).await;
         let admin = app.admin();
         let task = task_of(&admin, binding, &claim("m1")).await;
-        let push = json!({ "id": "c1", "url": receiver.url(), "token": "sesame" });
+        let push = json!({
+            "id": "c1", "url": receiver.url(), "token": "sesame",
+            "authentication": { "scheme": "Bearer", "credentials": "xyzzy" },
+        });
         let create = "CreateTaskPushNotificationConfig";
         let added = call(&admin, binding, create, &params(&task, &push)).await.unwrap();
-        let expected = json!({ "id": "c1", "taskId": task["id"], "url": receiver.url() });
-        assert_eq!(added, expected, "the token is not shown");
+        let expected = json!({
+            "id": "c1", "taskId": task["id"], "url": receiver.url(),
+            "authentication": { "scheme": "Bearer" },
+        });
+        assert_eq!(added, expected, "the token and the credentials are not shown");
 
         let named = json!({ "taskId": task["id"], "id": "c1" });
         let list = |of: Value| json!({ "taskId": of });
@@ -128,13 +134,16 @@ async fn configurations_are_added_shown_replaced_and_removed() {
         assert_eq!(found["nextPageToken"], "");
         assert_eq!(found["configs"].as_array().unwrap().len(), 1);
         assert_eq!(found["configs"][0]["url"], moved);
+        assert_eq!(found["configs"][0].get("authentication"), None);
 
         let delete = "DeleteTaskPushNotificationConfig";
         for _ in 0..2 {
             assert_eq!(call(&admin, binding, delete, &named).await.unwrap(), json!({}));
         }
         let gone = call(&admin, binding, get, &named).await.unwrap_err();
-        assert_eq!(gone.code, "not_found");
+        assert_eq!((gone.code.as_str(), gone.reason.as_str()), ("not_found", "TASK_NOT_FOUND"));
+        assert_eq!(gone.number, if binding == Binding::Http { 404 } else { -32_001 });
+        assert!(gone.message.contains("push notification `c1`"), "{gone:?}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Streams of tasks.
 
+use std::sync::Arc;
+
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
@@ -100,5 +102,38 @@ async fn every_stream_of_a_task_has_the_same_end() {
         let refusal = refusal.unwrap_err();
         assert_eq!(refusal.reason, "UNSUPPORTED_OPERATION");
         assert_eq!(refusal.number, if binding == Binding::Http { 400 } else { -32_004 });
+    }
+}
+
+#[tokio::test]
+async fn an_error_within_a_stream_is_one_that_clients_raise() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let _fakes = app.executors([gated(says_valid())]).await;
+        let request = json!({
+            "skill": "validate", "claim": "x", "execution": { "timeout_ms": 300_000 },
+        });
+        let mut sent = data("m1", &request);
+        sent["configuration"] = json!({ "returnImmediately": true });
+        let task = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap()["task"].clone();
+        let store = Arc::clone(&app.store);
+        let served = Served::on(app, patient()).await;
+        let mut stream = follow(&served, binding, task["id"].as_str().unwrap(), "POST").await;
+        stream.until("TASK_STATE_WORKING").await;
+        store.close().await;
+        // Until the task is read again.
+        tokio::time::pause();
+        let text = stream.until("store_unavailable").await;
+        tokio::time::resume();
+        // JSON-RPC has a member for it.
+        let name = "event: error\n";
+        assert_eq!(text.contains(name), binding == Binding::Http, "{text}");
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let error: Value = serde_json::from_str(lines.next_back().unwrap()).unwrap();
+        let details = match binding {
+            Binding::JsonRpc => &error["error"]["data"],
+            Binding::Http => &error["error"]["details"],
+        };
+        assert_eq!(details[0]["metadata"]["code"], "store_unavailable", "{text}");
     }
 }

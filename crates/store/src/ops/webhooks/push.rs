@@ -3,12 +3,12 @@
 use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
-    webhook::{MOST_PER_ACCOUNT, MOST_PER_TASK, Webhook},
+    webhook::{MOST_PER_ACCOUNT, MOST_PER_TASK, Push, Webhook},
 };
 
 use super::{
     PushAdd, TooManyPushes, WebhookKey, change,
-    rows::{WEBHOOK_COLUMNS, read_webhook},
+    rows::{WEBHOOK_COLUMNS, read_push},
 };
 use crate::{
     Result,
@@ -18,7 +18,7 @@ use crate::{
 const LIST: &str = concatcp!(
     "select ",
     WEBHOOK_COLUMNS,
-    " from webhooks where account_id = $1 and subject = $2 order by created_at, id"
+    ", secret from webhooks where account_id = $1 and subject = $2 order by created_at, id"
 );
 const COUNT_OF_SUBJECT: &str = "\
     select $1 as id, count(*) as times from webhooks where account_id = $1 and subject = $2";
@@ -32,12 +32,8 @@ const REMOVE_STALE: &str = "\
     where waiting.account_id = webhooks.account_id and waiting.webhook_id = webhooks.id \
     and waiting.state = 'pending')";
 
-pub(super) async fn list(
-    tx: &mut Tx<'_>,
-    account: &AccountId,
-    subject: &str,
-) -> Result<Vec<Webhook>> {
-    tx.all(LIST, args![account, subject], read_webhook).await
+pub(super) async fn list(tx: &mut Tx<'_>, account: &AccountId, subject: &str) -> Result<Vec<Push>> {
+    tx.all(LIST, args![account, subject], read_push).await
 }
 
 pub(super) async fn add(

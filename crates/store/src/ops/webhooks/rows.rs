@@ -3,8 +3,8 @@
 use jurat_core::{
     id::AccountId,
     webhook::{
-        DisabledWebhook, Webhook, WebhookDelivery, WebhookEventType, WebhookEvents, WebhookSecret,
-        WebhookSecrets,
+        DisabledWebhook, Push, Webhook, WebhookDelivery, WebhookEventType, WebhookEvents,
+        WebhookSecret, WebhookSecrets,
     },
 };
 
@@ -69,6 +69,12 @@ fn webhook_of(columns: &RowReader<'_>) -> Result<Webhook> {
         created_at: columns.time("created_at")?,
         updated_at: columns.time("updated_at")?,
     })
+}
+
+pub(super) fn read_push(cells: &dyn DbRow) -> Result<Push> {
+    let columns = RowReader::new(cells, "webhooks", "id")?;
+    let secret = WebhookSecret::new(columns.text("secret")?);
+    Ok(Push::of(webhook_of(&columns)?, &secret))
 }
 
 pub(super) fn read_with_secrets(cells: &dyn DbRow) -> Result<(Webhook, WebhookSecrets)> {

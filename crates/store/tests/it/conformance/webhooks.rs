@@ -346,7 +346,7 @@ pub(crate) async fn push_notifications_are_few_and_go_when_they_are_stale(backen
     };
     let names = async |whose: &AccountId, subject: &str| -> Vec<String> {
         let found = store.webhooks().pushes(&behalf(whose), whose, subject).await.unwrap();
-        found.into_iter().map(|it| it.id).collect()
+        found.into_iter().map(|it| it.webhook.id).collect()
     };
     for number in 0..MOST_PER_TASK {
         assert!(matches!(add(&push(&alice, "a", number, 1)).await, WriteOutcome::Done(_)));

@@ -46,6 +46,17 @@ impl<'a> Members<'a> {
         self.text(name)?.ok_or_else(|| self.wrong(name, "is required"))
     }
 
+    /// An object that only its sender understands; another value counts as left out.
+    pub(super) fn object(&self, name: &str) -> Map<String, Value> {
+        self.get(name).and_then(Value::as_object).cloned().unwrap_or_default()
+    }
+
+    /// A list of texts that only its sender understands; what is no text is left out.
+    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+        let texts = self.get(name).and_then(Value::as_array).into_iter().flatten();
+        texts.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     pub(super) fn flag(&self, name: &str) -> Result<bool, A2aError> {
         match self.get(name) {
             None => Ok(false),

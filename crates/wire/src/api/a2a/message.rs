@@ -2,24 +2,26 @@
 
 use std::borrow::Cow;
 
-use jurat_core::{code::ProblemCode, round::Round};
-use serde::Serialize;
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
+use jurat_core::code::ProblemCode;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{
     error::{A2aError, A2aErrorKind},
     members::Members,
+    origin::{MessageOrigin, ORIGIN},
     push::{A2aPushRequest, PushRequest, push_request},
     requests::history_length,
 };
 
-/// The member of a stored request that holds what the protocol adds to it.
-const ORIGIN: &str = "x_a2a";
-/// The longest id of a message, which is the most of ours, too.
+/// The longest id of a message or a context, which is the most of ours, too.
 const LONGEST_ID: usize = 200;
 const PREFIXED: &str = "run-verifier:";
 const PUSH: &str = "taskPushNotificationConfig";
+const USER: &str = "ROLE_USER";
+const JSON: &str = "application/json";
 
 /// What an agent can ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +36,15 @@ pub enum Skill {
 impl Skill {
     /// The names of all skills.
     pub const NAMES: [&'static str; 4] = ["delegate", "validate", "factcheck", "run-verifier"];
+
+    /// The member of a request that a text is.
+    pub(super) const fn text_field(&self) -> Option<&'static str> {
+        match self {
+            Self::Delegate => Some("objective"),
+            Self::Validate | Self::Factcheck => Some("claim"),
+            Self::RunVerifier(_) => None,
+        }
+    }
 }
 
 /// A message that begins a task.
@@ -53,50 +64,8 @@ pub struct SendRequest {
     pub push: Option<PushRequest>,
 }
 
-/// What the protocol adds to a request; stored in the request of the round.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct MessageOrigin {
-    /// The context that the message named; a task that named none begins its own.
-    pub context_id: Option<String>,
-    /// The id of the message and its content, unless the round did not come as a message.
-    sent: Option<(String, A2aPart)>,
-}
-
-impl MessageOrigin {
-    /// The origin of a round, from its stored request.
-    pub fn of(round: &Round) -> Self {
-        let asked = round.open.kept.asked.as_ref();
-        let stored = asked.and_then(|asked| asked.request.as_deref());
-        let request = stored.and_then(|text| serde_json::from_str(text).ok());
-        let Some(Value::Object(mut request)) = request else { return Self::default() };
-        let Some(noted) = request.remove(ORIGIN) else { return Self::default() };
-        let text = |name: &str| noted[name].as_str().map(str::to_owned);
-        let part = if let Value::String(field) = &noted["text"] {
-            let text = request.get(field.as_str()).and_then(Value::as_str);
-            A2aPart::text(text.unwrap_or_default().to_owned())
-        } else {
-            let skill = noted["skill"].as_str().unwrap_or_else(|| round.open.kind.as_str());
-            request.insert("skill".to_owned(), json!(skill));
-            A2aPart::data(Value::Object(request))
-        };
-        Self { context_id: text("context_id"), sent: text("message_id").map(|id| (id, part)) }
-    }
-
-    /// The message that began a task.
-    pub(super) fn message(&self, task_id: &str, context_id: &str) -> Option<A2aMessage> {
-        let (message_id, part) = self.sent.clone()?;
-        Some(A2aMessage {
-            message_id,
-            role: Cow::Borrowed("ROLE_USER"),
-            parts: vec![part],
-            context_id: context_id.to_owned(),
-            task_id: task_id.to_owned(),
-        })
-    }
-}
-
 /// A message, as replies show it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct A2aMessage {
     pub message_id: String,
@@ -105,6 +74,15 @@ pub struct A2aMessage {
     pub parts: Vec<A2aPart>,
     pub context_id: String,
     pub task_id: String,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object, required = false)]
+    pub metadata: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub extensions: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub reference_task_ids: Vec<String>,
 }
 
 impl A2aMessage {
@@ -116,12 +94,29 @@ impl A2aMessage {
             parts: vec![A2aPart::text(text)],
             context_id: context_id.to_owned(),
             task_id: task_id.to_owned(),
+            metadata: Map::new(),
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        }
+    }
+
+    /// A message as it was sent; its task and its context are not known yet.
+    fn of_user(message_id: &str, parts: Vec<A2aPart>, message: &Members<'_>) -> Self {
+        Self {
+            message_id: message_id.to_owned(),
+            role: Cow::Borrowed(USER),
+            parts,
+            context_id: String::new(),
+            task_id: String::new(),
+            metadata: message.object("metadata"),
+            extensions: message.texts("extensions"),
+            reference_task_ids: message.texts("referenceTaskIds"),
         }
     }
 }
 
-/// A part of a message or an artifact: text, or data.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+/// A part of a message or an artifact: text, data, or the bytes of a file.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct A2aPart {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,21 +125,43 @@ pub struct A2aPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Value)]
     pub data: Option<Value>,
-    pub media_type: Cow<'static, str>,
+    /// The bytes of a file, in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub raw: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub filename: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub media_type: Option<Cow<'static, str>>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object, required = false)]
+    pub metadata: Map<String, Value>,
 }
 
 impl A2aPart {
     pub fn text(text: String) -> Self {
-        Self { text: Some(text), data: None, media_type: Cow::Borrowed("text/plain") }
+        Self { text: Some(text), ..Self::of_type("text/plain") }
+    }
+
+    /// JSON as text.
+    pub fn json_text(text: String) -> Self {
+        Self { text: Some(text), ..Self::of_type(JSON) }
     }
 
     pub fn data(data: Value) -> Self {
-        Self { text: None, data: Some(data), media_type: Cow::Borrowed("application/json") }
+        Self { data: Some(data), ..Self::of_type(JSON) }
     }
 
-    #[must_use]
-    pub(super) fn of_type(self, media_type: &'static str) -> Self {
-        Self { media_type: Cow::Borrowed(media_type), ..self }
+    /// A file of JSON.
+    pub fn json_file(filename: &'static str, bytes: &[u8]) -> Self {
+        let (raw, filename) = (Some(BASE64.encode(bytes)), Some(Cow::Borrowed(filename)));
+        Self { raw, filename, ..Self::of_type(JSON) }
+    }
+
+    fn of_type(media_type: &'static str) -> Self {
+        Self { media_type: Some(Cow::Borrowed(media_type)), ..Self::default() }
     }
 }
 
@@ -157,15 +174,15 @@ pub fn send_request(params: &Value) -> Result<SendRequest, A2aError> {
     if LONGEST_ID < message_id.len() {
         return Err(message.wrong("messageId", &format!("must have at most {LONGEST_ID} bytes")));
     }
-    match message.required_text("role")? {
-        "ROLE_USER" => {}
-        _ => return Err(message.wrong("role", "must be `ROLE_USER`")),
+    if message.required_text("role")? != USER {
+        return Err(message.wrong("role", "must be `ROLE_USER`"));
     }
-    let context_id = message.text("contextId")?.map(str::to_owned);
-    let content = MessageContent::read(&message)?;
+    let context_id = context_id(&message)?;
+    let (content, parts) = MessageContent::read(&message)?;
     let named = [message, members].into_iter().find_map(|it| it.get("metadata")?.get("skill"));
-    let (skill, mut body) = content.request(named)?;
-    let origin = origin_of(&mut body, &skill, message_id, (context_id.as_deref(), &content));
+    let (skill, body) = content.request(named)?;
+    let asked = A2aMessage::of_user(message_id, parts, &message);
+    let (body, origin) = MessageOrigin::noted(body, &skill, &asked, context_id.as_deref());
     let configuration = match members.get("configuration") {
         None => None,
         Some(given) => Some(Members::of(given, "configuration")?),
@@ -177,7 +194,7 @@ pub fn send_request(params: &Value) -> Result<SendRequest, A2aError> {
     };
     Ok(SendRequest {
         skill,
-        body: Value::Object(body),
+        body,
         origin,
         message_id: message_id.to_owned(),
         task_id: message.text("taskId")?.map(str::to_owned),
@@ -188,6 +205,17 @@ pub fn send_request(params: &Value) -> Result<SendRequest, A2aError> {
     })
 }
 
+/// The context that a message names: any text of the caller.
+fn context_id(message: &Members<'_>) -> Result<Option<String>, A2aError> {
+    const NAME: &str = "contextId";
+    let Some(context_id) = message.text(NAME)? else { return Ok(None) };
+    if LONGEST_ID < context_id.len() || context_id.chars().any(char::is_control) {
+        let reason = format!("must have at most {LONGEST_ID} bytes and no control characters");
+        return Err(message.wrong(NAME, &reason));
+    }
+    Ok(Some(context_id.to_owned()))
+}
+
 /// The content of a message.
 struct MessageContent {
     /// The texts of a message, as paragraphs.
@@ -196,16 +224,20 @@ struct MessageContent {
 }
 
 impl MessageContent {
-    fn read(message: &Members<'_>) -> Result<Self, A2aError> {
+    /// The content, and the parts that hold it.
+    fn read(message: &Members<'_>) -> Result<(Self, Vec<A2aPart>), A2aError> {
         let parts = message.get("parts").and_then(Value::as_array);
         let parts = parts.filter(|parts| !parts.is_empty());
         let parts = parts.ok_or_else(|| message.wrong("parts", "must be a list of parts"))?;
         let mut content = Self { text: None, data: None };
+        let mut sent = Vec::with_capacity(parts.len());
         for (index, part) in parts.iter().enumerate() {
             let path = format!("message.parts.{index}");
-            content.add(&Members::of(part, &path)?)?;
+            let part = Members::of(part, &path)?;
+            content.add(&part)?;
+            sent.push(part_of(&part)?);
         }
-        Ok(content)
+        Ok((content, sent))
     }
 
     fn add(&mut self, part: &Members<'_>) -> Result<(), A2aError> {
@@ -226,7 +258,7 @@ impl MessageContent {
                 self.text = Some(before + text);
             }
             (None, Some(data)) => {
-                if !["", "application/json"].contains(&media_type) {
+                if !["", JSON].contains(&media_type) {
                     return unsupported("of data must be `application/json`");
                 }
                 let data =
@@ -257,7 +289,7 @@ impl MessageContent {
         };
         let skill = skill(&name, &mut body)?;
         if let Some(text) = &self.text {
-            let Some(field) = text_field(&skill) else {
+            let Some(field) = skill.text_field() else {
                 return Err(A2aError::wrong("inputs", "are data; send them in a data part"));
             };
             if body.contains_key(field) {
@@ -270,13 +302,17 @@ impl MessageContent {
     }
 }
 
-/// The member of a request that a text is.
-const fn text_field(skill: &Skill) -> Option<&'static str> {
-    match skill {
-        Skill::Delegate => Some("objective"),
-        Skill::Validate | Skill::Factcheck => Some("claim"),
-        Skill::RunVerifier(_) => None,
-    }
+/// A part as it was sent.
+fn part_of(part: &Members<'_>) -> Result<A2aPart, A2aError> {
+    let owned = |text: &str| Cow::Owned(text.to_owned());
+    Ok(A2aPart {
+        text: part.get("text").and_then(Value::as_str).map(str::to_owned),
+        data: part.get("data").cloned(),
+        raw: None,
+        filename: part.text("filename")?.map(owned),
+        media_type: part.text("mediaType")?.map(owned),
+        metadata: part.object("metadata"),
+    })
 }
 
 fn skill(name: &Value, body: &mut Map<String, Value>) -> Result<Skill, A2aError> {
@@ -299,34 +335,6 @@ fn skill(name: &Value, body: &mut Map<String, Value>) -> Result<Skill, A2aError>
             _ => Err(A2aError::wrong("verifier", "must name a verifier")),
         },
         _ => Err(unknown()),
-    }
-}
-
-/// Notes in the request what the protocol adds to it.
-fn origin_of(
-    body: &mut Map<String, Value>,
-    skill: &Skill,
-    message_id: &str,
-    (context_id, content): (Option<&str>, &MessageContent),
-) -> MessageOrigin {
-    let mut noted = Map::from_iter([("message_id".to_owned(), json!(message_id))]);
-    if let Some(context_id) = context_id {
-        noted.insert("context_id".to_owned(), json!(context_id));
-    }
-    if let Skill::RunVerifier(_) = skill {
-        noted.insert("skill".to_owned(), json!("run-verifier"));
-    }
-    let part = match (&content.data, &content.text, text_field(skill)) {
-        (None, Some(text), Some(field)) => {
-            noted.insert("text".to_owned(), json!(field));
-            A2aPart::text(text.clone())
-        }
-        (data, _, _) => A2aPart::data(Value::Object(data.clone().unwrap_or_default())),
-    };
-    body.insert(ORIGIN.to_owned(), Value::Object(noted));
-    MessageOrigin {
-        context_id: context_id.map(str::to_owned),
-        sent: Some((message_id.to_owned(), part)),
     }
 }
 
@@ -356,7 +364,8 @@ pub struct A2aUserMessage {
     /// One data part with the request of a skill, or text.
     #[schema(min_items = 1)]
     parts: Vec<A2aUserPart>,
-    /// The context of an earlier task, to begin another in it.
+    /// The context of an earlier task, or a name of the caller's own for one.
+    #[schema(max_length = 200, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     context_id: Option<String>,
     /// An unfinished task; no task of this server takes further messages.
     task_id: Option<String>,
@@ -406,7 +415,7 @@ mod tests {
         let sent = send_request(&message(&json!([{ "text": "Say hello." }]))).unwrap();
         assert_eq!(sent.skill, Skill::Delegate);
         assert_eq!(sent.body["objective"], "Say hello.");
-        assert_eq!(sent.body["x_a2a"], json!({ "message_id": "m1", "text": "objective" }));
+        assert!(!sent.body["x_a2a"].to_string().contains("Say hello."), "{}", sent.body);
 
         let part = json!({ "data": { "skill": "validate", "claim": "x", "consensus": { "replicas": 3 } } });
         let sent = send_request(&message(&json!([part]))).unwrap();
@@ -432,11 +441,18 @@ mod tests {
     #[test]
     fn a_wrong_message_is_told_its_field() {
         let part = |part: Value| message(&json!([part]));
+        let in_context = |context_id: &str| {
+            let mut params = part(json!({ "text": "x" }));
+            params["message"]["contextId"] = json!(context_id);
+            params
+        };
         for (params, field) in [
             (json!({}), "message"),
             (json!({ "message": { "role": "ROLE_USER", "parts": [] } }), "message.messageId"),
             (message(&json!([])), "message.parts"),
             (part(json!({})), "message.parts.0.text"),
+            (in_context(&"x".repeat(201)), "message.contextId"),
+            (in_context("a\nb"), "message.contextId"),
             (part(json!({ "text": "x", "data": {} })), "message.parts.0.text"),
             (part(json!({ "url": "https://example.com/x" })), "message.parts.0.mediaType"),
             (part(json!({ "text": "x", "mediaType": "text/html" })), "message.parts.0.mediaType"),

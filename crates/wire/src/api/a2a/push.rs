@@ -1,6 +1,6 @@
 //! Push notifications: where to tell that a task has ended.
 
-use jurat_core::webhook::{NewPush, PushProof, Webhook};
+use jurat_core::webhook::{NewPush, Push, PushProof};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -133,11 +133,27 @@ pub struct A2aPushConfig {
     pub id: String,
     pub task_id: String,
     pub url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = A2aPushScheme)]
+    pub authentication: Option<A2aPushScheme>,
+}
+
+/// How notifications authenticate themselves, without their credentials.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct A2aPushScheme {
+    /// Such as `Bearer`.
+    pub scheme: String,
 }
 
 impl A2aPushConfig {
-    pub fn of(webhook: Webhook, task_id: String) -> Self {
-        Self { id: webhook.description.unwrap_or_default(), task_id, url: webhook.url }
+    pub fn of(push: Push, task_id: String) -> Self {
+        let Push { webhook, auth_scheme } = push;
+        Self {
+            id: webhook.description.unwrap_or_default(),
+            task_id,
+            url: webhook.url,
+            authentication: auth_scheme.map(|scheme| A2aPushScheme { scheme }),
+        }
     }
 }
 

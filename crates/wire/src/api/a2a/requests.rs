@@ -10,6 +10,7 @@ use crate::api::kit::time;
 const MOST_HISTORY: u32 = i32::MAX as u32;
 const DEFAULT_PAGE: u32 = 50;
 const LARGEST_PAGE: u32 = 100;
+const UNSPECIFIED: &str = "TASK_STATE_UNSPECIFIED";
 
 /// The task that a request names, and how much of its history is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,9 @@ pub fn task_list_request(params: &Value) -> Result<TaskListRequest, A2aError> {
             || members.wrong("statusTimestampAfter", "must be a time such as 2026-11-15T09:30:00Z");
         time::parse(text).ok_or_else(wrong)
     });
-    let status = members.text("status")?.map(|text| {
+    // The zero of the protocol's definition, which clients send for no state.
+    let status = members.text("status")?.filter(|text| *text != UNSPECIFIED);
+    let status = status.map(|text| {
         TaskState::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
             members.wrong(
                 "status",
@@ -90,7 +93,9 @@ mod tests {
             let error = task_list_request(&params).unwrap_err();
             assert_eq!(error.problem.field.as_deref(), Some(field), "{params}");
         }
-        assert_eq!(task_list_request(&json!({})).unwrap().page_size, DEFAULT_PAGE);
+        let all = task_list_request(&json!({})).unwrap();
+        assert_eq!(all.page_size, DEFAULT_PAGE);
+        assert_eq!(task_list_request(&json!({ "status": UNSPECIFIED })), Ok(all));
         let error = task_request(&json!({})).unwrap_err();
         assert_eq!(error.problem.detail, "`id` is required");
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::request::AnswerFormat;
-use crate::api::consensus_reply::DelegateReply;
+use crate::api::consensus_reply::{DelegateReply, words_of};
 
 /// A chat completion: the answer of a round.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
@@ -130,8 +130,6 @@ enum ChatAnswer {
 
 const ASSISTANT: Cow<'static, str> = Cow::Borrowed("assistant");
 const STOP: Cow<'static, str> = Cow::Borrowed("stop");
-/// Members of an output that hold the answer in words, by preference.
-const ANSWERS: [&str; 3] = ["answer", "text", "content"];
 /// The longest trace that is searched for usage.
 const LONGEST_TRACE: usize = 64 * 1024;
 
@@ -199,7 +197,9 @@ impl ChatAnswer {
     fn of(reply: &DelegateReply<'_>, format: AnswerFormat) -> Self {
         if let Some(output) = &reply.output {
             return Self::Content(match format {
-                AnswerFormat::Text => words_of(output),
+                AnswerFormat::Text => {
+                    words_of(output).map_or_else(|| output.to_string(), str::to_owned)
+                }
                 AnswerFormat::Object | AnswerFormat::Schema => output.to_string(),
             });
         }
@@ -222,12 +222,6 @@ impl ChatAnswer {
             Self::Refusal(text) => (None, Some(Cow::Owned(text))),
         }
     }
-}
-
-/// An output in words: text as it is, the answer of an object, or else its JSON.
-fn words_of(output: &Value) -> String {
-    let named = || ANSWERS.iter().find_map(|name| output.get(name)?.as_str());
-    output.as_str().or_else(named).map_or_else(|| output.to_string(), str::to_owned)
 }
 
 impl ChatUsage {
@@ -260,18 +254,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn an_output_is_said_in_words() {
-        for (output, expected) in [
-            (json!("four"), "four"),
-            (json!({ "answer": "four", "confidence": 0.9 }), "four"),
-            (json!({ "answer": 4 }), r#"{"answer":4}"#),
-            (json!(4), "4"),
-        ] {
-            assert_eq!(words_of(&output), expected);
-        }
-    }
 
     #[test]
     fn only_traces_with_whole_numbers_are_counted() {
