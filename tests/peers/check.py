@@ -107,28 +107,34 @@ def with_openai(world):
     for version in ["v1", "v2", "v3"]:
         completions = client(version).completions
         reply = completions.create(**prompt)
-        assert reply.choices[0].text == ANSWER, reply
+        assert (reply.choices[0].text, reply.k_miners) == (ANSWER, 3), reply
         was_asked(world.round(reply.round_id), MINERS[AGREEING])
         chunks = list(completions.create(**prompt, stream=True))
         assert "".join(chunk.choices[0].text for chunk in chunks) == ANSWER, chunks
-    # Three miners, and one of them lies.
-    several = prompt | {"extra_body": {"session_id": DISAGREEING, "max_miners": 3}}
+    one = prompt | {"extra_body": {"session_id": AGREEING, "max_miners": 1}}
+    assert client("v1").completions.create(**one).k_miners == 1
+    # One of the three miners lies.
+    several = prompt | {"extra_body": {"session_id": DISAGREEING}}
     reply = client("v1").completions.create(**several)
-    assert reply.choices[0].text == ANSWER and reply.k_miners == 3, reply
+    assert (reply.text, reply.miner_id != "liar", reply.k_miners) == (ANSWER, True, 3), reply
     found = world.round(reply.round_id)
     was_asked(found, MINERS[DISAGREEING])
     texts = sorted(replica["output"]["answer"] for replica in found["replicas"])
     assert texts == [ANSWER, ANSWER, LIE], found
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
     chat = {"model": "any", "messages": messages, "extra_body": {"session_id": AGREEING}}
-    chats = client("v2").chat.completions
-    reply = chats.create(**chat)
-    assert reply.choices[0].message.content == ANSWER, reply
-    found = world.round(reply.round_id)
-    was_asked(found, MINERS[AGREEING])
-    assert found["request"]["input"]["messages"] == messages, found
-    chunks = list(chats.create(**chat, stream=True))
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == ANSWER, chunks
+    for version in ["v1", "v2"]:
+        chats = client(version).chat.completions
+        reply = chats.create(**chat)
+        assert reply.choices[0].message.content == ANSWER, reply
+        found = world.round(reply.round_id)
+        was_asked(found, MINERS[AGREEING])
+        assert found["request"]["input"]["messages"] == messages, found
+        chunks = list(chats.create(**chat, stream=True))
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == ANSWER, chunks
+    # What the router's programs send if they are given no key is none.
+    reply = client("v1", "default-dev-token").completions.create(**prompt)
+    assert reply.choices[0].text == ANSWER, reply
     try:
         client("v1", "wrong").completions.create(**prompt)
     except openai.AuthenticationError:
@@ -165,10 +171,13 @@ async def with_mcp(world):
         completed = await done("cortensor_completions", prompt=QUESTION, session_id=AGREEING)
         assert completed["choices"][0]["text"] == ANSWER, completed
         task = await done("cortensor_tasks", session_id=AGREEING, task_id=completed["task_id"])
-        assert task["results"]["data"] == [ANSWER], task
+        assert task["results"]["data"] == [ANSWER] * 3, task
+        listed = await done("cortensor_tasks", session_id=AGREEING)
+        assert completed["task_id"] in [task["task_id"] for task in listed["tasks"]], listed
         for tool, arguments in [
             ("cortensor_delegate_v1", {"prompt": QUESTION, "session_id": DISAGREEING}),
             ("cortensor_delegate", {"objective": QUESTION, "session_id": "alpha"}),
+            ("cortensor_delegate", {"prompt": QUESTION, "session_id": DISAGREEING}),
             ("cortensor_delegate_v3", {
                 "objective": QUESTION,
                 "consensus": {"replicas": 3, "session_pool": MINERS[DISAGREEING]}}),
@@ -179,6 +188,7 @@ async def with_mcp(world):
             for tool, arguments in [
                 ("cortensor_validate_v1", {"result_data": text, "session_id": DISAGREEING}),
                 ("cortensor_validate", {"claim": text, "session_id": "alpha"}),
+                ("cortensor_validate", {"result_data": text, "session_id": DISAGREEING}),
                 ("cortensor_validate_v3", {
                     "claim": text,
                     "consensus": {"replicas": 3, "session_pool": MINERS[DISAGREEING]}}),

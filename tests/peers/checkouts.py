@@ -62,11 +62,10 @@ def settings(world):
     keys = ["CORTENSOR_API_KEY", "API_KEY", "CORTENSOR_AUTH_TOKEN", "CORTENSOR_API_TOKEN"]
     urls = ["CORTENSOR_ROUTER_URL", "CORTENSOR_API_URL"]
     sessions = ["CORTENSOR_SESSION_ID", "NEXT_PUBLIC_SESSION_ID", "NEXT_PUBLIC_DEEPSEEK_SESSION_ID"]
-    # A completion has one miner unless it asks for more; claim-check would wait for three.
     return {
         **dict.fromkeys(keys, world.key), **dict.fromkeys(urls, world.url),
         **dict.fromkeys(sessions, str(AGREEING)),
-        "CORTENSOR_MOCK_MODE": "false", "REQUIRED_MINER_RESULTS": "1",
+        "CORTENSOR_MOCK_MODE": "false",
     }
 
 

@@ -43,7 +43,7 @@ const programs = {
         assert.equal(seen.validation.verdict, "normal");
         const task = await stored(seen.task_id);
         assert.deepEqual(seen.miner_votes.map((vote) => vote.miner_id), task.assigned_miners);
-        assert(task.assigned_miners.every((miner) => world.agreed.includes(miner)));
+        assert.deepEqual(task.assigned_miners.toSorted(), world.agreed);
       });
     }
   },
@@ -59,7 +59,7 @@ const programs = {
       const body = await done(cortensorService.submitQuery(world.question));
       assert.equal(body.choices[0].text, world.answer);
       const task = await done(cortensorService.getTaskById(body.task_id));
-      assert.deepEqual(task.results.data, [world.answer]);
+      assert.deepEqual(task.results.data, Array(3).fill(world.answer));
       assert.deepEqual(task.results.miners, task.assigned_miners);
       const latest = await done(cortensorService.getLatestTask());
       assert.equal(String(latest.task_id), String(body.task_id));
