@@ -113,6 +113,11 @@ async fn a_verifier_run_and_a_publication_are_announced() {
 }
 
 #[tokio::test]
+async fn a_stranger_sees_no_card_or_task_of_others_and_a_grantee_its_own_runs() {
+    told(crate::a2a::tenants::told).await;
+}
+
+#[tokio::test]
 async fn credit_that_runs_low_is_announced() {
     announced::told_on_postgres(announced::credit).await;
 }
