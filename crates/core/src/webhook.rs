@@ -145,6 +145,10 @@ pub fn after_attempt(
     WebhookVerdict::RetryAt(now.plus_millis(wait_s * 1_000 + wait_s * spread))
 }
 
+/// How many attempts must have failed before a webhook is disabled: a single failure before a long
+/// silence says little about its receiver.
+pub const FAILURES_TO_DISABLE: u32 = 5;
+
 /// Whether a webhook that has failed since a time is disabled now.
 pub fn is_disabled(failing_since: Timestamp, now: Timestamp, after_ms: u64) -> bool {
     failing_since.plus_millis(after_ms) <= now

@@ -14,8 +14,6 @@ use crate::{
     due_loop::{DueLoop, DueWork},
 };
 
-/// How many deliveries run concurrently.
-const AT_ONCE: usize = 64;
 /// How many concurrent deliveries one receiver may have before others come first.
 const PER_RECEIVER: usize = 8;
 /// Added to the timeout of an answer, for the write that follows.
@@ -31,9 +29,14 @@ pub(crate) trait MessageOutbox: 'static {
 
     /// The name of the messages in a log line.
     const ITEMS: &'static str;
+    /// How many deliveries run concurrently.
+    const AT_ONCE: usize;
     /// How many concurrent deliveries one account may have before others come first. Messages that
     /// are taken together may exceed it, like the limit of a receiver.
     const PER_ACCOUNT: usize;
+    /// The part of the free slots that one account may hold: one in this many. So slow receivers of
+    /// a few accounts never take all slots.
+    const SHARE: usize;
 
     /// The signal that a message may be due.
     fn wake(engine: &Engine) -> &Notify;
@@ -91,6 +94,8 @@ struct OutboxDelivery<'w, O> {
     receivers: KeyCounts<String>,
     /// The deliveries in progress of each account.
     accounts: KeyCounts<AccountId>,
+    /// Whether the last look may have left out due messages, because a limit was reached.
+    is_limited: bool,
     outbox: PhantomData<O>,
 }
 
@@ -105,13 +110,15 @@ impl<'w, O: MessageOutbox> DueWork for OutboxDelivery<'w, O> {
 
     fn take(&mut self, now: Timestamp, free: usize) -> Self::Look {
         let window = u64::try_from(O::timeout(self.engine).as_millis()).unwrap_or(u64::MAX);
+        let share = share_of::<O>(free);
         let taking = OutboxTake {
             now,
             until: now.plus_millis(window.saturating_add(MARGIN_MS)),
-            limit: u32::try_from(free.min(PER_RECEIVER)).unwrap_or(u32::MAX),
+            limit: u32::try_from(share.min(PER_RECEIVER)).unwrap_or(u32::MAX),
             without: at_limit(&self.receivers, PER_RECEIVER),
-            without_accounts: at_limit(&self.accounts, O::PER_ACCOUNT),
+            without_accounts: at_limit(&self.accounts, share),
         };
+        self.is_limited = !taking.without.is_empty() || !taking.without_accounts.is_empty();
         self.engine.take_due_messages::<O>(taking).boxed()
     }
 
@@ -135,14 +142,18 @@ impl<'w, O: MessageOutbox> DueWork for OutboxDelivery<'w, O> {
 
     fn ended(&mut self, slot: DeliverySlot, running: usize) -> Option<Timestamp> {
         let DeliverySlot { receiver, account } = slot;
-        // More messages may wait for this receiver, for this account, or for a slot.
-        let was_full = self.receivers.of(&receiver) == PER_RECEIVER
-            || self.accounts.of(&account) == O::PER_ACCOUNT
-            || running + 1 == AT_ONCE;
         self.receivers.remove(&receiver, 1);
         self.accounts.remove(&account, 1);
+        // More messages may wait for this receiver or for a slot; and with each free slot, every
+        // account may hold more of them.
+        let was_full = self.is_limited || running + 1 == O::AT_ONCE;
         was_full.then(|| self.engine.inner.clock.now())
     }
+}
+
+/// How many deliveries an account may hold while this many slots are free.
+fn share_of<O: MessageOutbox>(free: usize) -> usize {
+    (free / O::SHARE).clamp(1, O::PER_ACCOUNT)
 }
 
 /// The keys that hold as much as they may.
@@ -158,7 +169,7 @@ impl Engine {
         let _delivering = self.inner.background.spawn(async move {
             let due_loop = DueLoop {
                 clock: &*engine.inner.clock,
-                at_once: AT_ONCE,
+                at_once: O::AT_ONCE,
                 longest_sleep: LONGEST_SLEEP,
                 wake: O::wake(&engine),
                 stop: &engine.inner.stopping,
@@ -168,6 +179,7 @@ impl Engine {
                 engine: &engine,
                 receivers: KeyCounts::new(),
                 accounts: KeyCounts::new(),
+                is_limited: false,
                 outbox: PhantomData,
             };
             // The loop never gives up, so it does not end with an error.

@@ -164,7 +164,10 @@ impl AgentCaller {
 
 /// A round as a task, with what its stored request says about its message.
 fn task(round: &Round, parts: TaskParts) -> A2aTask {
-    A2aTask::of(round, &MessageOrigin::of(round), parts, render::round)
+    let has_history = parts.history_length != Some(0);
+    let origin =
+        if has_history { MessageOrigin::of(round) } else { MessageOrigin::without_message(round) };
+    A2aTask::of(round, &origin, parts, render::round)
 }
 
 /// An error of an operation on a task.

@@ -177,6 +177,17 @@ impl TestApp {
         Self::assembled(store, EngineLimits::default(), settings).await
     }
 
+    /// With judges, and these settings for webhooks.
+    pub async fn announcing(
+        store: Arc<Store>,
+        limits: EngineLimits,
+        judges: JudgesConfig,
+        webhooks: WebhookSettings,
+    ) -> Self {
+        let settings = AppSettings { judges, webhooks, ..AppSettings::default() };
+        Self::assembled(store, limits, settings).await
+    }
+
     /// With judges, on an embedded store in memory.
     pub async fn with_judges(judges: JudgesConfig) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();

@@ -20,6 +20,7 @@ use crate::{
     logging,
     node::{self, EngineSettings},
     output::{Output, OutputFormat, complain},
+    settings::MCP_HOSTS,
     signals::ShutdownSignals,
     state::{ServerFile, StateError, StateFolder, store_name},
     telemetry::Telemetry,
@@ -98,8 +99,16 @@ fn checked_url(config: &CliConfig, listener: &TcpListener) -> anyhow::Result<Str
     if config.peers.loopback_account.is_none() {
         return Ok(url);
     }
-    let why = if config.accounts.public_url.is_some() {
-        "`accounts.public_url` says that other machines reach this server, too; remove one of both settings".to_owned()
+    let for_others = [
+        ("accounts.public_url", config.accounts.public_url.is_some()),
+        ("mcp.hosts", config.settings.text(&MCP_HOSTS).is_some()),
+        ("server.trusted_proxies", !config.trusted_proxies.is_empty()),
+    ];
+    let for_others = for_others.into_iter().find(|(_, is_set)| *is_set);
+    let why = if let Some((setting, _)) = for_others {
+        format!(
+            "`{setting}` says that other machines reach this server, too; remove one of both settings"
+        )
     } else if !listens_at.ip().to_canonical().is_loopback() {
         format!(
             "`server.listen` (`--listen`) lets other machines reach this server at {listens_at}, too; listen on a loopback address, or remove `auth.loopback_account`"

@@ -336,7 +336,7 @@ settings! {
 
     LOOPBACK_ACCOUNT =
         Setting::new("auth.loopback_account", "JURAT_AUTH_LOOPBACK_ACCOUNT", SettingKind::Account)
-        .about("Account of programs on this machine that send no key, or `default-dev-token`; they may start and read its rounds. Requests through proxies and from browsers always need a key. Without it, everybody does.")
+        .about("Account of programs on this machine that send no key, or `default-dev-token`; they may start, read and cancel its rounds. Requests through proxies and from browsers always need a key. Without it, everybody does.")
         .example("acct_admin");
 
     SHIMS_REPLICAS = Setting::new(

@@ -245,9 +245,14 @@ fn the_settings_for_other_systems_apply() {
 #[test]
 fn a_server_that_others_reach_does_not_start_with_a_loopback_account() {
     let public = "[accounts]\npublic_url = \"https://jurat.example.com\"\n";
-    for (more, listen, named) in
-        [(public, "127.0.0.1:0", "accounts.public_url"), ("", "0.0.0.0:0", "server.listen")]
-    {
+    let named = "[mcp]\nhosts = \"jurat.example.com\"\n";
+    let behind = "[server]\ntrusted_proxies = \"127.0.0.1/32\"\n";
+    for (more, listen, named) in [
+        (public, "127.0.0.1:0", "accounts.public_url"),
+        (named, "127.0.0.1:0", "mcp.hosts"),
+        (behind, "127.0.0.1:0", "server.trusted_proxies"),
+        ("", "0.0.0.0:0", "server.listen"),
+    ] {
         let home = with_file(&format!("[auth]\nloopback_account = \"acct_admin\"\n{more}"));
         let ran = home.run(&["serve", "--listen", listen]);
         assert_eq!(ran.code, 2, "{}", ran.err);

@@ -15,7 +15,8 @@ use jurat_store::{
 };
 
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
+    access::{require_key, require_scope},
 };
 
 /// Rows of each kind that are removed in one transaction.
@@ -190,6 +191,7 @@ impl Engine {
         keyed: Option<IdempotentWrite<Timestamp>>,
     ) -> Result<IdempotentOutcome<Timestamp>, EngineError> {
         require_scope(caller, Scope::RoundsCreate)?;
+        require_key(caller)?;
         let account = caller.account();
         let round = self.round_of(account, id).await?;
         if let Some(step) = &round.open.step

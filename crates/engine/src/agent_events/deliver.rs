@@ -25,8 +25,10 @@ impl MessageOutbox for AgentEventOutbox {
     type Message = AgentEventRecord;
 
     const ITEMS: &'static str = "agent events";
+    const AT_ONCE: usize = 64;
     // More than webhooks, because the operator chooses the executors.
     const PER_ACCOUNT: usize = 32;
+    const SHARE: usize = 2;
 
     fn wake(engine: &Engine) -> &Notify {
         &engine.inner.agent_event_wake

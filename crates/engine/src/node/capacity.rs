@@ -112,6 +112,13 @@ impl RequestMemory {
         share.resize(bytes, self.most).map_err(|refused| memory_exceeded(refused, self.most))
     }
 
+    /// Counts this many bytes more.
+    pub fn hold_more(&self, bytes: usize) -> Result<(), EngineError> {
+        let mut share = self.share.lock();
+        let all = share.amount.saturating_add(bytes);
+        share.resize(all, self.most).map_err(|refused| memory_exceeded(refused, self.most))
+    }
+
     /// The maximum number of values in its body.
     pub const fn most_values(&self) -> usize {
         self.most_values

@@ -5,7 +5,10 @@ use jurat_core::{
     round::{OpenRound, Round},
 };
 use jurat_store::{IdempotencyRecord, RoundOpenRefusal, RoundOpening, WriteOutcome};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     Engine, EngineError,
@@ -18,21 +21,25 @@ pub(crate) type CreditQueues = KeyedLocks<AccountId>;
 
 impl Engine {
     /// Records a round as open. If the credit of its account covers one call at a time and another
-    /// is in progress, it waits until the deadline.
+    /// is in progress, it waits until the deadline. Returns `None` if its caller leaves meanwhile:
+    /// nobody would get what the round costs.
     pub(crate) async fn open_with_credit(
         &self,
         open: &mut OpenRound,
         once: Option<&IdempotencyRecord<RoundOpening>>,
-        deadline: Instant,
-    ) -> Result<WriteOutcome<RoundOpening, RoundOpenRefusal>, EngineError> {
+        (deadline, caller): (Instant, &mut oneshot::Sender<OpenRound>),
+    ) -> Result<Option<WriteOutcome<RoundOpening, RoundOpenRefusal>>, EngineError> {
         let mut turn = None;
         // A free round does not wait.
         let is_limited = open.hold.is_some_and(|hold| hold.is_limited);
         if let Some(queue) = self.inner.credit_queues.in_use(&open.account).filter(|_| is_limited) {
-            turn = Some(self.wait_in_queue(queue, deadline).await?);
+            turn = self.wait_in_queue(queue, deadline, caller).await?;
         }
         let mut pauses = Pauses::between_reads();
         loop {
+            if caller.is_closed() {
+                return Ok(None);
+            }
             let opened = self.record_open(open, once).await?;
             if let (WriteOutcome::Done(RoundOpening::WithLess { held_micros }), Some(hold)) =
                 (opened, &mut open.hold)
@@ -40,11 +47,11 @@ impl Engine {
                 hold.micros = held_micros;
             }
             if opened != WriteOutcome::Refused(RoundOpenRefusal::InTurn) {
-                return Ok(opened);
+                return Ok(Some(opened));
             }
             if turn.is_none() {
                 let queue = self.inner.credit_queues.of(open.account.clone());
-                turn = Some(self.wait_in_queue(queue, deadline).await?);
+                turn = self.wait_in_queue(queue, deadline, caller).await?;
                 continue;
             }
             let running = self.inner.rounds_in_flight.open_of(&open.account);
@@ -57,23 +64,27 @@ impl Engine {
             };
             tokio::select! {
                 _elapsed = timeout_at(next, ended) => {}
+                () = caller.closed() => {}
                 () = self.inner.rounds_in_flight.released() => return Err(EngineError::ShuttingDown),
             }
-            if deadline <= Instant::now() {
+            if deadline <= Instant::now() && !caller.is_closed() {
                 return Err(EngineError::credit_in_use());
             }
         }
     }
 
+    /// Waits for the turn of a round; `None` if its caller leaves first.
     async fn wait_in_queue(
         &self,
         queue: KeyedLock,
         deadline: Instant,
-    ) -> Result<KeyedLockGuard, EngineError> {
+        caller: &mut oneshot::Sender<OpenRound>,
+    ) -> Result<Option<KeyedLockGuard>, EngineError> {
         tokio::select! {
             turn = timeout_at(deadline, queue.acquire()) => {
-                turn.map_err(|_| EngineError::credit_in_use())
+                turn.map(Some).map_err(|_| EngineError::credit_in_use())
             }
+            () = caller.closed() => Ok(None),
             () = self.inner.rounds_in_flight.released() => Err(EngineError::ShuttingDown),
         }
     }

@@ -160,7 +160,7 @@ impl Engine {
         &self,
         start: RoundStart,
         instead_of: Option<RoundId>,
-        opened: oneshot::Sender<OpenRound>,
+        mut opened: oneshot::Sender<OpenRound>,
     ) -> Result<Option<Round>, EngineError> {
         let RoundStart { caller, mut job, watcher, idempotency_key: once, verifier_run: run } =
             start;
@@ -197,14 +197,13 @@ impl Engine {
         open.hold = self.credit_hold(&caller, &choice, &checks, &at_hand).await;
         open.kept = self.kept_content(&caller, || job.round_request());
         let once = once.map(|once| self.round_record(&caller, &once, instead_of));
-        // Nobody waits for it any more, and nothing is lost yet.
-        if opened.is_closed() {
-            return Ok(None);
-        }
         // Listed before it is visible, so that it can always be cancelled.
         let entered = self.inner.rounds_in_flight.enter(&open);
         self.inner.failpoints.pass("round_open_before");
-        let answer = self.open_with_credit(&mut open, once.as_ref(), deadline).await?;
+        let waiting = (deadline, &mut opened);
+        let answer = self.open_with_credit(&mut open, once.as_ref(), waiting).await?;
+        // Its caller left, or a concurrent request was faster.
+        let Some(answer) = answer else { return Ok(None) };
         if !opened_or_refused(answer, &open)? {
             return Ok(None);
         }

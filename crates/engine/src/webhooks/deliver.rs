@@ -8,8 +8,8 @@ use jurat_core::{
     id::AccountId,
     time::Timestamp,
     webhook::{
-        Webhook, WebhookAnswer, WebhookDelivery, WebhookDeliveryState, WebhookSecrets,
-        WebhookState, WebhookVerdict, after_attempt, is_disabled,
+        FAILURES_TO_DISABLE, Webhook, WebhookAnswer, WebhookDelivery, WebhookDeliveryState,
+        WebhookSecrets, WebhookState, WebhookVerdict, after_attempt, is_disabled,
     },
 };
 use jurat_guard::public::{PostError, PostReply};
@@ -38,8 +38,11 @@ impl MessageOutbox for WebhookOutbox {
     type Message = TakenWebhookDelivery;
 
     const ITEMS: &'static str = "webhook deliveries";
+    // A delivery is small, and mostly waits for its receiver.
+    const AT_ONCE: usize = 256;
     // An account chooses its receivers, so that it can make all of them slow.
     const PER_ACCOUNT: usize = 16;
+    const SHARE: usize = 8;
 
     fn wake(engine: &Engine) -> &Notify {
         engine.inner.webhooks.wake()
@@ -120,7 +123,7 @@ impl Engine {
                 if noted == WebhookNoted::Disabled
                     && let Some((webhook, _)) = &webhook
                 {
-                    tracing::warn!(webhook.id = %webhook.id, "disabled a webhook that failed for too long");
+                    tracing::warn!(webhook.id = %webhook.id, "disabled a webhook that failed");
                     self.mail_disabled_webhook(webhook, &outcome);
                 }
             }
@@ -164,6 +167,7 @@ impl Engine {
             id: delivery.id.clone(),
             webhook: webhook.id.clone(),
             attempt: delivery.attempts,
+            attempts_before: delivery.attempts_before,
             state,
             next_at,
             status: sent.as_ref().ok().map(|reply| reply.status.as_u16()),
@@ -205,13 +209,19 @@ impl Engine {
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         match verdict {
             WebhookVerdict::Delivered => WebhookEffect::Works,
-            WebhookVerdict::Gone => {
-                WebhookEffect::Disable("the receiver answered 410 Gone".to_owned())
-            }
+            // A push notification belongs to its task: nobody could enable it again.
+            WebhookVerdict::Gone if webhook.subject.is_some() => WebhookEffect::Remove,
+            WebhookVerdict::Gone => WebhookEffect::Disable {
+                reason: "the receiver answered 410 Gone".to_owned(),
+                after_failures: 0,
+            },
             WebhookVerdict::RetryAt(_) | WebhookVerdict::Failed => match webhook.failing_since {
-                Some(since) if is_disabled(since, now, after_ms) => WebhookEffect::Disable(
-                    format!("every delivery has failed since {}", since.rfc3339()),
-                ),
+                Some(since) if webhook.subject.is_none() && is_disabled(since, now, after_ms) => {
+                    WebhookEffect::Disable {
+                        reason: format!("every delivery has failed since {}", since.rfc3339()),
+                        after_failures: FAILURES_TO_DISABLE,
+                    }
+                }
                 Some(_) | None => WebhookEffect::Fails,
             },
         }
@@ -253,6 +263,7 @@ fn not_sent(delivery: &WebhookDelivery, why: &str, at: Timestamp) -> WebhookOutc
         id: delivery.id.clone(),
         webhook: delivery.webhook.clone(),
         attempt: delivery.attempts,
+        attempts_before: delivery.attempts_before,
         state: WebhookDeliveryState::Failed,
         next_at: None,
         status: delivery.status,

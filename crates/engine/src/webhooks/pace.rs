@@ -1,45 +1,69 @@
-//! Counts the deliveries of each account in the current minute.
+//! Counts what happens for each account in the current period, such as a minute.
 
 use std::collections::BTreeMap;
 
 use jurat_core::{id::AccountId, time::Timestamp};
 use parking_lot::Mutex;
 
-const MINUTE_MS: i64 = 60_000;
-
-/// Deliveries by account, in one minute. Deliveries that are taken together are counted together, so
+/// Events by account, in one period. Deliveries that are taken together are counted together, so
 /// that a few may exceed a limit: waiting for each other would slow down other accounts.
-#[derive(Debug, Default)]
-pub(super) struct MinuteCounts(Mutex<CountedMinute>);
+#[derive(Debug)]
+pub(super) struct PeriodCounts {
+    period_ms: i64,
+    counted: Mutex<CountedPeriod>,
+}
 
 #[derive(Debug, Default)]
-struct CountedMinute {
-    minute: i64,
+struct CountedPeriod {
+    number: i64,
     counts: BTreeMap<AccountId, u32>,
 }
 
-impl MinuteCounts {
-    /// Counts a delivery.
-    pub(super) fn add(&self, account: &AccountId, now: Timestamp) {
-        let mut counted = self.0.lock();
-        counted.turn(now);
-        *counted.counts.entry(account.clone()).or_default() += 1;
+impl PeriodCounts {
+    pub(super) fn by_minute() -> Self {
+        Self { period_ms: 60 * 1_000, counted: Mutex::default() }
     }
 
-    /// The accounts that have reached the limit in this minute.
+    pub(super) fn by_day() -> Self {
+        Self { period_ms: 24 * 60 * 60 * 1_000, counted: Mutex::default() }
+    }
+
+    /// Counts one more for an account.
+    pub(super) fn add(&self, account: &AccountId, now: Timestamp) {
+        *self.counted.lock().of(self.number(now), account) += 1;
+    }
+
+    /// Counts one more for an account, unless it has reached the limit in this period.
+    pub(super) fn add_within(&self, account: &AccountId, most: u32, now: Timestamp) -> bool {
+        let mut counted = self.counted.lock();
+        let count = counted.of(self.number(now), account);
+        let is_within = *count < most;
+        *count += u32::from(is_within);
+        is_within
+    }
+
+    /// The accounts that have reached the limit in this period.
     pub(super) fn at_limit(&self, most: u32, now: Timestamp) -> Vec<String> {
-        let mut counted = self.0.lock();
-        counted.turn(now);
+        let mut counted = self.counted.lock();
+        counted.turn(self.number(now));
         let full = counted.counts.iter().filter(|(_, count)| most <= **count);
         full.map(|(account, _)| account.to_string()).collect()
     }
+
+    const fn number(&self, now: Timestamp) -> i64 {
+        now.millis().div_euclid(self.period_ms)
+    }
 }
 
-impl CountedMinute {
-    fn turn(&mut self, now: Timestamp) {
-        let minute = now.millis().div_euclid(MINUTE_MS);
-        if minute != self.minute {
-            *self = Self { minute, counts: BTreeMap::new() };
+impl CountedPeriod {
+    fn of(&mut self, number: i64, account: &AccountId) -> &mut u32 {
+        self.turn(number);
+        self.counts.entry(account.clone()).or_default()
+    }
+
+    fn turn(&mut self, number: i64) {
+        if number != self.number {
+            *self = Self { number, counts: BTreeMap::new() };
         }
     }
 }
@@ -49,13 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_at_its_limit_waits_until_the_next_minute() {
-        let (counts, account) = (MinuteCounts::default(), AccountId::admin());
+    fn an_account_at_its_limit_waits_until_the_next_period() {
+        let (counts, account) = (PeriodCounts::by_minute(), AccountId::admin());
         let at = |millis| Timestamp::from_millis(millis);
         counts.add(&account, at(60_000));
         assert_eq!(counts.at_limit(2, at(60_001)), [""; 0]);
         counts.add(&account, at(119_998));
         assert_eq!(counts.at_limit(2, at(119_999)), [account.as_str()]);
+        assert!(!counts.add_within(&account, 2, at(119_999)));
         assert_eq!(counts.at_limit(2, at(120_000)), [""; 0]);
+        assert!(counts.add_within(&account, 1, at(120_000)));
+        assert!(!counts.add_within(&account, 1, at(120_001)));
     }
 }

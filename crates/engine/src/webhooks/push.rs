@@ -17,17 +17,30 @@ use jurat_store::{PushAdd, TooManyPushes, WebhookKey, WebhookSend, WriteOutcome}
 
 use crate::{
     Engine, EngineError, IdempotentOutcome, Leaves,
-    access::{behalf_of, require_scope},
+    access::{behalf_of, require_key, require_scope},
 };
 
 /// How long a node waits for a round before it looks again.
 const LOOK: Duration = Duration::from_secs(30);
 
 impl Engine {
-    /// Checks whether the caller may be notified at an address, before anything is begun.
-    pub fn push_check(&self, caller: &Caller, url: &str) -> Result<(), EngineError> {
+    /// Checks whether the caller may be notified at an address, and whether its account may have
+    /// one more push notification, before anything is begun.
+    pub async fn push_check(&self, caller: &Caller, url: &str) -> Result<(), EngineError> {
+        self.push_allowed(caller, url)?;
+        let (webhooks, account) = (self.inner.store.webhooks(), caller.account());
+        let stale = stale_before(self.inner.clock.now());
+        let count = webhooks.push_count(&behalf_of(caller), account, &stale).await?;
+        if MOST_PER_ACCOUNT <= count {
+            return Err(EngineError::Conflict(too_many(TooManyPushes::OfAccount)));
+        }
+        Ok(())
+    }
+
+    fn push_allowed(&self, caller: &Caller, url: &str) -> Result<(), EngineError> {
         require_scope(caller, Scope::RoundsCreate)?;
         require_scope(caller, Scope::RoundsRead)?;
+        require_key(caller)?;
         self.check_webhook_url(url)
     }
 
@@ -39,7 +52,7 @@ impl Engine {
         round: &RoundId,
         new: NewPush,
     ) -> Result<Push, EngineError> {
-        self.push_check(caller, &new.url)?;
+        self.push_allowed(caller, &new.url)?;
         let round = self.round_show(caller, round).await?;
         let at = self.inner.clock.now();
         let webhook = new.webhook(caller.account(), subject(&round)?, at);
@@ -93,6 +106,7 @@ impl Engine {
         name: &str,
     ) -> Result<(), EngineError> {
         require_scope(caller, Scope::RoundsCreate)?;
+        require_key(caller)?;
         let round = self.round_show(caller, round).await?;
         let id = push_id(subject(&round).map_err(|_| unknown(name))?, name);
         let removed = WebhookKey { account: caller.account().clone(), id };

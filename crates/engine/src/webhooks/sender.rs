@@ -8,7 +8,7 @@ use std::{
 use jurat_guard::public::{PublicClient, Range, Resolver, SystemResolver};
 use tokio::sync::Notify;
 
-use super::{WebhookTerms, pace::MinuteCounts, waits::PushWaits};
+use super::{WebhookTerms, pace::PeriodCounts, waits::PushWaits};
 
 /// Where webhooks may be sent, and on which terms.
 #[derive(Debug, Clone)]
@@ -32,7 +32,10 @@ pub(crate) struct WebhookSender {
     /// Built with the first use; `None` if the machine has no TLS.
     client: OnceLock<Option<PublicClient>>,
     wake: Notify,
-    pub(super) sent: MinuteCounts,
+    /// Deliveries of each account in this minute.
+    pub(super) sent: PeriodCounts,
+    /// Mails to the owners of disabled webhooks, for each account on this day.
+    pub(super) mailed: PeriodCounts,
     pub(super) waits: Arc<PushWaits>,
 }
 
@@ -48,7 +51,8 @@ impl WebhookSender {
             settings,
             client: OnceLock::new(),
             wake: Notify::new(),
-            sent: MinuteCounts::default(),
+            sent: PeriodCounts::by_minute(),
+            mailed: PeriodCounts::by_day(),
             waits: Arc::default(),
         }
     }

@@ -61,22 +61,25 @@ pub(super) async fn delete(call: &AgentCaller, params: &Value) -> Result<Value, 
 }
 
 /// Checks the configuration of a message before its task is begun.
-pub(super) fn check(call: &AgentCaller, push: &PushRequest) -> Result<(), A2aError> {
-    call.engine.push_check(&call.caller, &push.url).map_err(|error| in_message(&error))
+pub(super) async fn check(call: &AgentCaller, push: &PushRequest) -> Result<(), A2aError> {
+    let checked = call.engine.push_check(&call.caller, &push.url).await;
+    checked.map_err(|error| in_message(&error))
 }
 
-/// Adds the configuration of a message, unless the same message brought it before.
+/// Adds the configuration of a message, unless the same message brought it before. Returns why it
+/// was not added: its task has begun, and must not be lost.
 pub(super) async fn add_once(
     call: &AgentCaller,
     round: &RoundId,
     new: NewPush,
     is_repeated: bool,
-) -> Result<(), A2aError> {
+) -> Option<String> {
     if is_repeated && call.engine.push_show(&call.caller, round, &new.name()).await.is_ok() {
-        return Ok(());
+        return None;
     }
-    let added = call.engine.push_add(&call.caller, round, new).await;
-    added.map(drop).map_err(|error| in_message(&error))
+    let refused = call.engine.push_add(&call.caller, round, new).await.err()?;
+    tracing::info!(round.id = %round, error = %refused, "could not add the push notification of a message");
+    Some(encode::engine_problem(&refused).detail)
 }
 
 fn refused(error: &EngineError) -> A2aError {

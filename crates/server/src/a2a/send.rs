@@ -7,6 +7,7 @@ use jurat_wire::api::{
     a2a::{
         error::{A2aError, A2aErrorKind},
         message::{SendRequest, Skill},
+        origin::MessageOrigin,
         task::{A2aSendReply, A2aTask, A2aUpdate, TaskParts},
     },
     consensus_request, verifier_runs, verifiers,
@@ -15,11 +16,34 @@ use jurat_wire::api::{
 use super::{AgentCaller, context, push, task};
 use crate::{mcp::render, request::encode, resources::verifier_run_request};
 
+/// The task of a message that has begun.
+struct BegunTask {
+    begun: RoundHandle,
+    shown: ShownMessage,
+}
+
+/// What replies say about the message of a task, besides its round.
+struct ShownMessage {
+    origin: MessageOrigin,
+    history_length: Option<u32>,
+    push_problem: Option<String>,
+}
+
+impl ShownMessage {
+    fn task(&self, round: &Round) -> A2aTask {
+        let parts = TaskParts { history_length: self.history_length, artifacts: true };
+        let mut task = A2aTask::of(round, &self.origin, parts, render::round);
+        task.metadata.push_problem.clone_from(&self.push_problem);
+        task
+    }
+}
+
 /// The task when it has ended, or immediately if the caller does not want to wait.
 pub(super) async fn whole(call: &AgentCaller, sent: SendRequest) -> Result<A2aSendReply, A2aError> {
-    let begun = begin_and_push(call, &sent).await?;
-    let round = if sent.return_immediately { begun.round } else { ended(begun).await? };
-    Ok(A2aSendReply { task: shown(&round, &sent) })
+    let is_immediate = sent.return_immediately;
+    let BegunTask { begun, shown } = begin_and_push(call, sent).await?;
+    let round = if is_immediate { begun.round } else { ended(begun).await? };
+    Ok(A2aSendReply { task: shown.task(&round) })
 }
 
 /// The task, and its end when it comes.
@@ -27,8 +51,10 @@ pub(super) async fn streamed(
     call: &AgentCaller,
     sent: SendRequest,
 ) -> Result<impl Stream<Item = Result<A2aUpdate, A2aError>> + use<>, A2aError> {
-    let begun = begin_and_push(call, &sent).await?;
-    let first = shown(&begun.round, &sent);
+    let BegunTask { begun, shown } = begin_and_push(call, sent).await?;
+    let first = shown.task(&begun.round);
+    // The last events say which context the task belongs to, and the message may be long.
+    let shown = ShownMessage { origin: shown.origin.shortened(), ..shown };
     // A request that waits for an earlier round is kept, because it may be run again.
     let memory = call.memory.clone().filter(|_| begun.is_repeated);
     let has_ended = first.has_ended();
@@ -40,35 +66,31 @@ pub(super) async fn streamed(
         let ended = ended(begun).await;
         drop(memory);
         match ended {
-            Ok(round) => shown(&round, &sent).last_updates().into_iter().map(Ok).collect(),
+            Ok(round) => shown.task(&round).last_updates().into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         }
     });
     Ok(stream::iter([Ok(begins)]).chain(rest.flat_map(stream::iter)))
 }
 
-fn shown(round: &Round, sent: &SendRequest) -> A2aTask {
-    let parts = TaskParts { history_length: sent.history_length, artifacts: true };
-    A2aTask::of(round, &sent.origin, parts, render::round)
-}
-
 async fn ended(begun: RoundHandle) -> Result<Round, A2aError> {
     begun.wait().await.map_err(|error| encode::engine_problem(&error).into())
 }
 
-/// Begins the task of a message, and notes where to tell its end. The address is checked before
-/// anything is begun.
-async fn begin_and_push(call: &AgentCaller, sent: &SendRequest) -> Result<RoundHandle, A2aError> {
+/// Begins the task of a message, and notes where to tell its end. The address and the limits are
+/// checked before anything is begun.
+async fn begin_and_push(call: &AgentCaller, sent: SendRequest) -> Result<BegunTask, A2aError> {
     if let Some(push) = &sent.push {
-        push::check(call, push)?;
+        push::check(call, push).await?;
     }
-    let begun = begin(call, sent).await?;
-    if let Some(push) = &sent.push {
-        let context_id = shown(&begun.round, sent).context_id;
-        let new = push.clone().within(context_id);
-        push::add_once(call, &begun.round.open.id, new, begun.is_repeated).await?;
+    let begun = begin(call, &sent).await?;
+    let SendRequest { origin, history_length, push, .. } = sent;
+    let mut shown = ShownMessage { origin, history_length, push_problem: None };
+    if let Some(push) = push {
+        let (id, new) = (&begun.round.open.id, push.within(shown.task(&begun.round).context_id));
+        shown.push_problem = push::add_once(call, id, new, begun.is_repeated).await;
     }
-    Ok(begun)
+    Ok(BegunTask { begun, shown })
 }
 
 /// Begins the task of a message, or finds the task that the same message began before.
@@ -102,7 +124,7 @@ async fn run_verifier(
     sent: &SendRequest,
     name: &str,
 ) -> Result<Result<RoundHandle, EngineError>, A2aError> {
-    let order = verifier_runs::decode_verifier_run(&sent.body)?;
+    let order = verifier_runs::decode_strict_verifier_run(&sent.body)?;
     let reference = verifiers::pinned(verifiers::reference(name)?, order.version)?;
     let request = verifier_run_request(reference, order);
     let key = context::key_of(sent, "verifier_run");

@@ -8,19 +8,25 @@ use jurat_core::{
     round::{CancelledRound, Round, RoundFilter},
     time::Timestamp,
 };
-use jurat_wire::api::a2a::{
-    error::{A2aError, A2aErrorKind},
-    requests::TaskListRequest,
-    task::{A2aTask, A2aTaskPage, TaskParts, TaskState},
+use jurat_wire::{
+    api::a2a::{
+        error::{A2aError, A2aErrorKind},
+        requests::TaskListRequest,
+        task::{A2aTask, A2aTaskPage, TaskParts, TaskState},
+    },
+    problem::Problem,
 };
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{AgentCaller, context, of_task, task};
 use crate::request::{cursor, encode};
 
 /// How many of the newest rounds of an account a total counts.
 const MOST_COUNTED: u32 = 10_000;
-/// The largest page with artifacts, which may be large.
-const LARGEST_WITH_ARTIFACTS: u32 = 20;
+/// The largest page with artifacts or messages, which may be large.
+const LARGEST_WITH_CONTENT: u32 = 20;
+/// The bytes of tasks that end a page; the next task is on the next one.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
 const BRIEF: TaskParts = TaskParts { history_length: Some(0), artifacts: false };
 /// How long after its beginning a task may change: the longest deadline, and time for another node
 /// to take over what a stopped one left.
@@ -47,7 +53,8 @@ pub(super) async fn list(
     call: &AgentCaller,
     asked: &TaskListRequest,
 ) -> Result<A2aTaskPage, A2aError> {
-    let most = if asked.include_artifacts { LARGEST_WITH_ARTIFACTS } else { asked.page_size };
+    let has_content = asked.include_artifacts || parts(asked).history_length != Some(0);
+    let most = if has_content { LARGEST_WITH_CONTENT } else { asked.page_size };
     let page_size = asked.page_size.min(most);
     let found = match (asked.status, &asked.context_id) {
         (Some(state), _) if state.round_status().is_none() => FoundTasks::default(),
@@ -60,10 +67,43 @@ pub(super) async fn list(
 
 #[derive(Default)]
 struct FoundTasks {
-    tasks: Vec<A2aTask>,
+    tasks: Vec<Box<RawValue>>,
     /// Empty if there are no more.
     next_page_token: String,
     total_size: u32,
+}
+
+/// The tasks of a page as they are sent, counted in the memory of the request.
+#[derive(Default)]
+struct PageTasks {
+    /// With the times of their last changes.
+    tasks: Vec<(Timestamp, Box<RawValue>)>,
+    bytes: usize,
+}
+
+impl PageTasks {
+    const fn is_full(&self) -> bool {
+        MOST_BYTES <= self.bytes
+    }
+
+    fn add(&mut self, call: &AgentCaller, task: &A2aTask) -> Result<(), A2aError> {
+        let unencoded = |_| Problem::new(ProblemCode::Internal, "could not encode a task");
+        let encoded = to_raw_value(task).map_err(unencoded)?;
+        let bytes = encoded.get().len();
+        if let Some(memory) = &call.memory {
+            // Once here, and once in the reply.
+            memory.hold_more(2 * bytes).map_err(|error| encode::engine_problem(&error))?;
+        }
+        self.bytes += bytes;
+        self.tasks.push((task.status.timestamp.0, encoded));
+        Ok(())
+    }
+
+    /// The tasks, the one that changed last first.
+    fn sorted(mut self) -> Vec<Box<RawValue>> {
+        self.tasks.sort_by_key(|(changed, _)| Reverse(*changed));
+        self.tasks.into_iter().map(|(_, task)| task).collect()
+    }
 }
 
 /// The position of a page token that this list returned.
@@ -102,23 +142,26 @@ async fn of_account(
         limit: page_size + 1,
         ..RoundFilter::default()
     };
-    let mut found = call.engine.round_list(&call.caller, query).await.map_err(problem)?;
-    let is_more = usize::try_from(page_size).is_ok_and(|most| most < found.len());
-    if is_more {
-        found.pop();
-    }
-    let next = found.last().filter(|_| is_more).map(|it| cursor::write(&[it.open.id.to_string()]));
-    let mut tasks = Vec::with_capacity(found.len());
-    // The rounds of Jurat's own tasks are not tasks of the protocol.
-    for line in found.iter().filter(|line| line.open.step.is_none()) {
+    let found = call.engine.round_list(&call.caller, query).await.map_err(problem)?;
+    let most = usize::try_from(page_size).unwrap_or(usize::MAX);
+    let (mut tasks, mut covered) = (PageTasks::default(), 0);
+    for line in found.iter().take(most) {
+        if tasks.is_full() {
+            break;
+        }
+        covered += 1;
+        // The rounds of Jurat's own tasks are not tasks of the protocol.
         let updated = line.closing.as_ref().map_or(line.open.opened_at, |end| end.closed_at);
-        if is_since(asked.updated_since, updated) {
-            tasks.push(task(&shown(call, &line.open.id).await?, parts(asked)));
+        if line.open.step.is_none() && is_since(asked.updated_since, updated) {
+            let task = task(&shown(call, &line.open.id).await?, parts(asked));
+            tasks.add(call, &task)?;
         }
     }
-    tasks.sort_by_key(|task| Reverse(task.status.timestamp.0));
+    let last = found[..covered].last().filter(|_| covered < found.len());
+    let next = last.map(|it| cursor::write(&[it.open.id.to_string()]));
     let counting = call.engine.round_count(&call.caller, state, asked.updated_since, MOST_COUNTED);
     let total_size = counting.await.map_err(problem)?;
+    let tasks = tasks.sorted();
     Ok(FoundTasks { tasks, next_page_token: next.unwrap_or_default(), total_size })
 }
 
@@ -144,14 +187,17 @@ async fn of_context(
     found.sort_unstable_by(|one, other| other.cmp(one));
     found.retain(|place| before.as_ref().is_none_or(|before| place < before));
     let most = usize::try_from(page_size).unwrap_or(usize::MAX);
-    let is_more = most < found.len();
-    found.truncate(most);
-    let next = found.last().filter(|_| is_more);
-    let next = next.map(|(at, id)| cursor::write(&cursor::by_time(*at, id.as_str())));
-    let mut tasks = Vec::with_capacity(found.len());
-    for (_, id) in &found {
-        tasks.push(task(&shown(call, id).await?, parts(asked)));
+    let (mut tasks, mut covered) = (PageTasks::default(), 0);
+    for (_, id) in found.iter().take(most) {
+        if tasks.is_full() {
+            break;
+        }
+        covered += 1;
+        tasks.add(call, &task(&shown(call, id).await?, parts(asked)))?;
     }
+    let last = found[..covered].last().filter(|_| covered < found.len());
+    let next = last.map(|(at, id)| cursor::write(&cursor::by_time(*at, id.as_str())));
+    let tasks = tasks.sorted();
     Ok(FoundTasks { tasks, next_page_token: next.unwrap_or_default(), total_size })
 }
 
@@ -169,6 +215,8 @@ fn is_since(since: Option<Timestamp>, updated: Timestamp) -> bool {
     since.is_none_or(|since| since <= updated)
 }
 
-const fn parts(asked: &TaskListRequest) -> TaskParts {
-    TaskParts { history_length: asked.history_length, artifacts: asked.include_artifacts }
+/// The messages of tasks are listed only if the caller asks for them.
+fn parts(asked: &TaskListRequest) -> TaskParts {
+    let history_length = Some(asked.history_length.unwrap_or(0));
+    TaskParts { history_length, artifacts: asked.include_artifacts }
 }

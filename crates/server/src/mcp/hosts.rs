@@ -50,6 +50,15 @@ impl AllowedHosts {
         self.is_named(&host) || host.parse().is_ok_and(is_own)
     }
 
+    /// Whether a request names this machine as its host, and nothing else.
+    pub(crate) fn names_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
+        let of_uri = uri.authority().map(|authority| is_local(authority.host()));
+        let hosts = headers.get_all(header::HOST).iter();
+        let of_headers = hosts.map(|value| authority(value).is_some_and(|it| is_local(it.host())));
+        let named: Vec<bool> = of_uri.into_iter().chain(of_headers).collect();
+        !named.is_empty() && named.into_iter().all(|is_local| is_local)
+    }
+
     fn is_named(&self, host: &str) -> bool {
         host == "localhost" || self.names.iter().any(|name| name == host)
     }
@@ -66,6 +75,12 @@ impl AllowedHosts {
             asked.is_loopback() || self.address.is_some_and(listens)
         })
     }
+}
+
+/// Whether a host is this machine under any configuration.
+fn is_local(host: &str) -> bool {
+    let host = plain(host);
+    host == "localhost" || host.parse().is_ok_and(|asked: IpAddr| asked.is_loopback())
 }
 
 /// A host in lower case, without the brackets of an address.
@@ -142,6 +157,25 @@ mod tests {
             assert!(!hosts.owns(foreign, arrived), "{foreign}");
         }
         assert!(!hosts.owns("192.168.1.5", None));
+    }
+
+    #[test]
+    fn only_loopback_names_are_this_machine() {
+        let is_local = |uri: &'static str, hosts: &[&'static str]| {
+            let hosts = hosts.iter().map(|it| (header::HOST, HeaderValue::from_static(it)));
+            let headers: HeaderMap = hosts.collect();
+            AllowedHosts::names_this_machine(&Uri::from_static(uri), &headers)
+        };
+        for host in ["localhost", "LocalHost:5872", "127.0.0.1:1", "127.8.8.8", "[::1]:5872"] {
+            assert!(is_local("/mcp", &[host]), "{host}");
+        }
+        for host in ["jurat.example", "192.168.1.5", "localhost.evil.example", "a@b", ""] {
+            assert!(!is_local("/mcp", &[host]), "{host}");
+            assert!(!is_local("http://localhost/mcp", &[host]), "{host}");
+        }
+        assert!(is_local("http://localhost/mcp", &[]));
+        assert!(!is_local("http://jurat.example/mcp", &["localhost"]));
+        assert!(!is_local("/mcp", &[]), "a client of HTTP 1.1 names its host");
     }
 
     #[test]

@@ -95,8 +95,20 @@ fn unauthorized(detail: &str, challenge: Option<HeaderValue>) -> Response {
 pub(crate) struct LoopbackMark;
 
 /// Headers that a proxy adds, or a browser for a web page.
-const OF_OTHERS: [&str; 7] =
-    ["via", "cdn-loop", "cf-ray", "proxy-connection", "x-rewrite-url", "origin", "sec-fetch-site"];
+const OF_OTHERS: [&str; 8] = [
+    "via",
+    "cdn-loop",
+    "cf-ray",
+    "proxy-connection",
+    "x-rewrite-url",
+    "origin",
+    "sec-fetch-site",
+    // A webhook, whose address anybody may choose.
+    "webhook-id",
+];
+/// How the user agent of a server of this kind begins: it sends requests to addresses that its
+/// callers choose.
+const OWN_AGENT: &[u8] = b"jurat/";
 /// The beginnings of the names of headers that a proxy adds.
 const OF_PROXIES: [&str; 3] = ["x-original-", "x-envoy-", "x-arr-"];
 /// What the names of headers contain in which a proxy names its client, such as `X-Forwarded-Proto`
@@ -105,11 +117,17 @@ const OF_CLIENTS: [&str; 6] =
     ["forwarded", "real-ip", "client-ip", "clientip", "connecting-ip", "user-ip"];
 
 /// Whether a connection from this machine carries a request of this machine: a proxy passes on
-/// requests of others, and a browser those of web pages.
+/// requests of others, a browser those of web pages, and a server like this one those of callers.
 pub(crate) fn is_from_this_machine(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let peer = peer.to_canonical();
     let is_proxy = trusted.iter().any(|range| range.contains(&peer));
-    peer.is_loopback() && !is_proxy && !headers.keys().any(|name| is_of_others(name.as_str()))
+    let mut agents = headers.get_all(header::USER_AGENT).iter();
+    let is_jurat = agents.any(|agent| {
+        let beginning = agent.as_bytes().get(..OWN_AGENT.len());
+        beginning.is_some_and(|it| it.eq_ignore_ascii_case(OWN_AGENT))
+    });
+    let is_for_others = is_jurat || headers.keys().any(|name| is_of_others(name.as_str()));
+    peer.is_loopback() && !is_proxy && !is_for_others
 }
 
 fn is_of_others(name: &str) -> bool {
@@ -137,9 +155,8 @@ fn loopback_account(request: &Request) -> Option<&AccountId> {
         1 if key(headers) == Some(NO_KEY) => {}
         _ => return None,
     }
-    let hosts = extensions.get::<Arc<AllowedHosts>>()?;
     extensions.get::<LoopbackMark>()?;
-    if hosts.objection(request.uri(), headers).is_some() {
+    if !AllowedHosts::names_this_machine(request.uri(), headers) {
         return None;
     }
     extensions.get::<Arc<PeerOptions>>()?.loopback_account.as_ref()

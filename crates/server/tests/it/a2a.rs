@@ -7,6 +7,7 @@ mod messages;
 mod push;
 mod refusals;
 mod streams;
+pub(crate) mod tenants;
 
 use axum::body::Body;
 use jurat_testkit::app::{TestCaller, TestReply};

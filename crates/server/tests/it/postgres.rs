@@ -5,7 +5,7 @@ use jurat_testkit::{app::TestApp, postgres::TestSchema};
 
 use crate::tenants;
 use crate::v1::verifiers::{credit, life, refusals, runs, tokens, unreachable};
-use crate::v1::{agent_events, tasks, templates};
+use crate::v1::{agent_events, tasks, templates, webhooks::announced};
 
 /// Plays a story on an application with a schema of its own.
 async fn told(story: impl AsyncFnOnce(&TestApp)) {
@@ -68,6 +68,11 @@ async fn a_small_balance_is_spent_one_call_at_a_time() {
 }
 
 #[tokio::test]
+async fn no_round_is_opened_for_a_caller_that_leaves_the_queue_for_credit() {
+    credit::told_on_postgres(credit::left).await;
+}
+
+#[tokio::test]
 async fn a_verifier_is_deployed_changed_revoked_and_deleted() {
     told(life::life).await;
 }
@@ -100,6 +105,26 @@ async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
 #[tokio::test]
 async fn a_revoked_verifier_cannot_run_and_its_runs_stay() {
     told(runs::revocation).await;
+}
+
+#[tokio::test]
+async fn a_verifier_run_and_a_publication_are_announced() {
+    announced::told_on_postgres(announced::runs_and_templates).await;
+}
+
+#[tokio::test]
+async fn a_stranger_sees_no_card_or_task_of_others_and_a_grantee_its_own_runs() {
+    told(crate::a2a::tenants::told).await;
+}
+
+#[tokio::test]
+async fn credit_that_runs_low_is_announced() {
+    announced::told_on_postgres(announced::credit).await;
+}
+
+#[tokio::test]
+async fn a_task_that_is_cancelled_or_expires_is_announced_as_failed() {
+    announced::told_on_postgres(announced::tasks).await;
 }
 
 #[tokio::test]

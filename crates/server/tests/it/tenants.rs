@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{account::caller::Scope, workflow::Slug};
+use jurat_core::{account::caller::Scope, webhook::push_id, workflow::Slug};
 use jurat_engine::EngineLimits;
 use jurat_testkit::{
     app::{TestApp, TestCaller, TestReply},
@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 
 use crate::v1::templates;
 
+/// Calls of the Agent2Agent protocol name its version.
+const VERSION: [(&str, &str); 1] = [("a2a-version", "1.0")];
 /// Part of everything that the other tenant writes, and nothing else.
 const MARK: &str = "canary";
 
@@ -160,6 +162,21 @@ async fn names_of(tenant: &TestCaller<'_>) -> Vec<Pair> {
     let run = made(tenant, &format!("/v1/verifiers/{id}/runs"), &inputs).await;
     add(&run["verifier_run_id"], uuid);
     add(&run["round_id"], "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    let round = run["round_id"].as_str().unwrap();
+    let push = format!("{MARK}-push");
+    let config = json!({ "id": push, "url": format!("https://{MARK}.example.com/") });
+    let configs = format!("/a2a/v1/tasks/{round}/pushNotificationConfigs");
+    let noted = tenant.post_with(&configs, &config, &VERSION).await;
+    assert_eq!(noted.status, StatusCode::OK, "{}", noted.text());
+    add(&json!(push), "absent-push");
+    let subject = run["verifier_run_id"].as_str().unwrap();
+    add(&json!(push_id(subject, &push)), &push_id(subject, "absent-push"));
+    let receiver = json!({ "url": format!("https://{MARK}.example.com/") });
+    let webhook = made(tenant, "/v1/webhooks", &receiver).await;
+    add(&webhook["id"], "whk_01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    let test = format!("/v1/webhooks/{}/test", webhook["id"].as_str().unwrap());
+    let delivery = made(tenant, &test, &json!({})).await;
+    add(&delivery["id"], "dlv_00000000000000000000000000000000_01ARZ3NDEKTSV4RRFFQ69G5FAV");
     let key = made(tenant, "/v1/api-keys", &json!({ "name": format!("{MARK}-key") })).await;
     add(&key["id"], "6vDuzADvOCQAxeMhwGVoC0");
     add(&key["name"], "absent-key");
@@ -222,6 +239,7 @@ async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
         "/v1/workflows",
         "/v1/tasks",
         "/v1/agent-events",
+        "/v1/webhooks",
         "/v1/templates?filter=mine&include_archived=true",
     ] {
         let reply = tenant.get(path).await;
@@ -267,7 +285,7 @@ pub(crate) async fn crawl(app: &TestApp) {
             for name in [&pair.theirs, &pair.nobodys] {
                 let path = filled(&route.path, name);
                 let body = aimed(&route.body, name).to_string();
-                let reply = stranger.send(&route.method, &path, Body::from(body), &[]).await;
+                let reply = stranger.send(&route.method, &path, Body::from(body), &VERSION).await;
                 let rest = without(&reply.text(), name);
                 assert!(!rest.contains(MARK), "{} {path} tells: {rest}", route.method);
                 shapes.push(shape(&reply, name));

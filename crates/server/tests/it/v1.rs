@@ -8,7 +8,7 @@ mod cursors;
 mod doctor;
 mod executors;
 mod knowledge;
-mod logins;
+pub(crate) mod logins;
 mod people;
 mod rounds;
 mod sessions;

@@ -43,6 +43,9 @@ operations! {
         fn next_due() -> Option<Timestamp> = deliver::next;
         /// The first account after this text that has deliveries.
         fn account_after(after: &str) -> Option<AccountId> = account_after;
+        /// How many push notifications an account has, without those that are removed before one
+        /// more is added.
+        fn push_count(account: &AccountId, stale_before: &Timestamp) -> u32 = push::count;
         /// The push notifications about a subject, in order of creation.
         fn pushes(account: &AccountId, subject: &str) -> Vec<Push> = push::list;
         /// Webhooks of all accounts that were disabled by failures, the latest first.
@@ -178,6 +181,8 @@ pub struct WebhookOutcome {
     pub webhook: String,
     /// The number of attempts with which the delivery was taken.
     pub attempt: u32,
+    /// The attempts before its last replay, as it was taken.
+    pub attempts_before: u32,
     pub state: WebhookDeliveryState,
     pub next_at: Option<Timestamp>,
     pub status: Option<u16>,
@@ -192,8 +197,13 @@ pub struct WebhookOutcome {
 pub enum WebhookEffect {
     Works,
     Fails,
-    /// It has failed for too long, and is disabled for this reason.
-    Disable(String),
+    /// It is disabled for this reason if this many attempts have failed since its last success.
+    Disable {
+        reason: String,
+        after_failures: u32,
+    },
+    /// It belonged to one subject, and its receiver is gone.
+    Remove,
     /// No request was sent.
     Nothing,
 }
@@ -228,7 +238,7 @@ const DISABLED: &str = concatcp!(
     "select ",
     WEBHOOK_COLUMNS,
     " from webhooks where disabled_at is not null and failing_since is not null \
-     order by disabled_at desc limit $1"
+     and subject is null order by disabled_at desc limit $1"
 );
 const DELIVERY: &str = concatcp!(
     "select ",
@@ -261,6 +271,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (announce::ANNOUNCE, announce::ANNOUNCE),
     (deliver::NEXT, deliver::NEXT),
     (deliver::NOTE, deliver::NOTE),
+    (deliver::FAILURES, deliver::FAILURES),
     (change::GIVE_UP, change::GIVE_UP),
     (change::REPLAY, change::REPLAY),
     deliver::TAKE,

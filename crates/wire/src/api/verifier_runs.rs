@@ -8,6 +8,6 @@ pub use self::{
     reply::{JudgeBody, VerifierRunBody, VerifierRunStatus, anonymous, line, whole},
     request::{
         JudgeCount, JudgeList, RunVerifierDraft, RunVerifierRequest, VerifierRunRequest,
-        decode_verifier_run,
+        decode_strict_verifier_run, decode_verifier_run,
     },
 };

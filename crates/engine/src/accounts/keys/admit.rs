@@ -14,13 +14,10 @@ use parking_lot::{Mutex, MutexGuard};
 use subtle::ConstantTimeEq as _;
 
 use super::Allowance;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, access::LOOPBACK_KEY};
 
 /// How long a key that was revoked on another node may still be accepted.
 const BELIEVED: Duration = Duration::from_secs(5);
-
-/// Stands for a key in the limits of callers from this machine that have none.
-const LOOPBACK_KEY: &str = "loopback";
 
 /// The account of a key, its rights, and its remaining allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,14 @@
 //! Lists of tasks: of one account, filtered and in pages.
 
 use jurat_core::account::caller::Scope;
+use jurat_engine::EngineLimits;
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{gated, says_valid},
+    fake_executor::{answers, gated, says_valid},
 };
 use serde_json::{Value, json};
 
-use super::{BINDINGS, call, data};
+use super::{BINDINGS, Binding, call, data};
 
 fn ids(page: &Value) -> Vec<&str> {
     page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect()
@@ -35,8 +36,10 @@ async fn tasks_are_listed_newest_first_in_pages_and_by_state() {
             (&json!(50), &json!(5), &json!(""))
         );
         assert_eq!(page["tasks"][0].get("artifacts"), None);
-        assert_eq!(page["tasks"][0]["history"][0]["messageId"], "m4");
-        assert_eq!(list(json!({ "historyLength": 0 })).await["tasks"][0].get("history"), None);
+        assert_eq!(page["tasks"][0].get("history"), None, "nobody asked for it");
+        let told = list(json!({ "historyLength": 1, "pageSize": 100 })).await;
+        assert_eq!(told["tasks"][0]["history"][0]["messageId"], "m4");
+        assert_eq!(told["pageSize"], 20, "messages may be large");
         let whole = list(json!({ "includeArtifacts": true, "pageSize": 100 })).await;
         assert_eq!(whole["tasks"][0]["artifacts"], made[0]["artifacts"]);
         assert_eq!(whole["pageSize"], 20, "artifacts may be large");
@@ -124,5 +127,62 @@ async fn rounds_of_tasks_of_jurat_are_neither_listed_nor_counted() {
         let page = call(&app.admin(), binding, "ListTasks", &json!({})).await.unwrap();
         assert_eq!(ids(&page), [task["task"]["id"].as_str().unwrap()]);
         assert_eq!(page["totalSize"], 1);
+    }
+}
+
+/// Tasks in one context, newest first.
+async fn made(app: &TestApp, binding: Binding, count: u32) -> Vec<String> {
+    let mut made = Vec::new();
+    for number in 0..count {
+        app.clock.advance_ms(1_000);
+        let mut sent =
+            data(&format!("m{number}"), &json!({ "objective": "Write.", "skill": "delegate" }));
+        sent["message"]["contextId"] = json!("mine");
+        let reply = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap();
+        made.insert(0, reply["task"]["id"].as_str().unwrap().to_owned());
+    }
+    made
+}
+
+#[tokio::test]
+async fn a_page_of_large_tasks_is_short_and_the_next_one_goes_on() {
+    for binding in BINDINGS {
+        let app = TestApp::new().await;
+        let _fakes = app.executors([answers(json!({ "answer": "x".repeat(900_000) }))]).await;
+        let made = made(&app, binding, 5).await;
+        for mut asked in [json!({}), json!({ "contextId": "mine" })] {
+            asked["includeArtifacts"] = json!(true);
+            let (mut found, mut pages) = (Vec::new(), 0);
+            loop {
+                let page = call(&app.admin(), binding, "ListTasks", &asked).await.unwrap();
+                assert!(page.to_string().len() < 8 * 1024 * 1024, "{}", page.to_string().len());
+                found.extend(ids(&page).into_iter().map(str::to_owned));
+                pages += 1;
+                let next = page["nextPageToken"].as_str().unwrap();
+                if next.is_empty() {
+                    break;
+                }
+                asked["pageToken"] = json!(next);
+            }
+            assert_eq!(found, made);
+            assert!((2..=5).contains(&pages), "{pages}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_tasks_counts_in_the_memory_of_its_account() {
+    let bytes_per_account = 3 * 1024 * 1024;
+    let limits = EngineLimits { bytes_per_account, ..EngineLimits::default() };
+    let app = TestApp::with_limits(limits).await;
+    let _fakes = app.executors([answers(json!({ "answer": "x".repeat(900_000) }))]).await;
+    made(&app, Binding::Http, 1).await;
+    for binding in BINDINGS {
+        let brief = call(&app.admin(), binding, "ListTasks", &json!({})).await.unwrap();
+        assert_eq!(ids(&brief).len(), 1);
+        let whole = json!({ "includeArtifacts": true });
+        let refused = call(&app.admin(), binding, "ListTasks", &whole).await.unwrap_err();
+        assert_eq!(refused.code, "rate_limited", "{refused:?}");
+        assert!(refused.message.contains("3145728 bytes"), "{refused:?}");
     }
 }

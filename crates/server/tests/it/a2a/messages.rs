@@ -1,8 +1,12 @@
 //! Messages become rounds, and rounds are tasks.
 
+use std::sync::Arc;
+
 use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
+use jurat_engine::EngineLimits;
+use jurat_store::{StoreLocation, TakeoverScope};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{answers, fact, gated, hangs, says_invalid, says_valid},
@@ -287,5 +291,36 @@ async fn the_text_of_an_answer_is_what_the_executor_says() {
         let parts = &task["task"]["artifacts"][0]["parts"];
         assert_eq!(parts[0], json!({ "text": text, "mediaType": media_type }));
         assert_eq!(parts[1]["data"]["output"], output);
+    }
+}
+
+#[tokio::test]
+async fn a_task_of_a_node_that_stopped_has_failed_and_its_message_runs_again() {
+    for binding in BINDINGS {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        let gone = TestApp::on(Arc::clone(&store), EngineLimits::default()).await;
+        let [fake] = gone.executors([gated(says_valid())]).await;
+        let mut sent = data("m1", &json!({ "skill": "validate", "claim": "x" }));
+        sent["configuration"] = json!({ "returnImmediately": true });
+        let first = call(&gone.admin(), binding, "SendMessage", &sent).await.unwrap();
+        let id = json!({ "id": first["task"]["id"] });
+        // For another node, the node of the round is gone.
+        let next = TestApp::on(store, EngineLimits::default()).await;
+        next.clock.advance_ms(200_000);
+        assert_eq!(next.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 1);
+        let failed = call(&next.admin(), binding, "GetTask", &id).await.unwrap();
+        assert_eq!(failed["status"]["state"], "TASK_STATE_FAILED", "{failed}");
+        let listed = json!({ "status": "TASK_STATE_FAILED" });
+        let page = call(&next.admin(), binding, "ListTasks", &listed).await.unwrap();
+        assert_eq!(page["tasks"][0]["id"], id["id"]);
+        fake.set(says_valid());
+        fake.release();
+        sent["configuration"] = json!({});
+        let again = call(&next.admin(), binding, "SendMessage", &sent).await.unwrap();
+        assert_ne!(again["task"]["id"], id["id"]);
+        assert_eq!(again["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{again}");
+        let same = call(&next.admin(), binding, "SendMessage", &sent).await.unwrap();
+        assert_eq!(same["task"]["id"], again["task"]["id"]);
+        gone.engine.drain().await;
     }
 }

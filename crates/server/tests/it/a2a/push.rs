@@ -3,8 +3,13 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use jurat_core::account::caller::Scope;
-use jurat_engine::{SoleNode, WebhookSettings};
+use jurat_core::{
+    account::caller::Scope,
+    id::AccountId,
+    webhook::{MOST_PER_ACCOUNT, NewPush, PushProof},
+};
+use jurat_engine::{Clock as _, SoleNode, WebhookSettings};
+use jurat_store::{Behalf, PushAdd, Store, WriteFault};
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::{hangs, says_valid},
@@ -14,10 +19,14 @@ use serde_json::{Value, json};
 
 use super::{BINDINGS, Binding, call, data};
 
+fn near() -> WebhookSettings {
+    let allow = vec!["127.0.0.0/8".parse().unwrap()];
+    WebhookSettings { allow, ..Default::default() }
+}
+
 /// An application that may notify receivers on this machine.
 async fn started() -> TestApp {
-    let allow = vec!["127.0.0.0/8".parse().unwrap()];
-    let app = TestApp::with_webhooks(WebhookSettings { allow, ..Default::default() }).await;
+    let app = TestApp::with_webhooks(near()).await;
     app.start(SoleNode::Yes).await;
     app
 }
@@ -251,4 +260,85 @@ async fn a_task_has_few_push_notifications_and_they_are_no_webhooks() {
     assert_eq!(admin.get(&format!("/v1/webhooks/{id}")).await.status, StatusCode::NOT_FOUND);
     let rotated = admin.post(&format!("/v1/webhooks/{id}/rotate"), &json!({})).await;
     assert_eq!(rotated.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn an_account_at_its_limit_is_refused_before_the_task_begins() {
+    let app = TestApp::with_webhooks(near()).await;
+    let _fakes = app.executors([says_valid()]).await;
+    let (account, at) = (AccountId::admin(), app.clock.now());
+    let proof = PushProof { context_id: String::new(), token: None, authorization: None };
+    let push = NewPush { name: None, url: "https://example.com/".to_owned(), proof };
+    let fill = async |numbers: std::ops::Range<u32>, at| {
+        for number in numbers {
+            let webhook = push.webhook(&account, &format!("rnd_{number}"), at);
+            let add = PushAdd { webhook, secret: push.proof.to_secret(), stale_before: at };
+            let behalf = Behalf::Account(account.clone());
+            app.store.webhooks().add_push(&behalf, &add, None).await.unwrap();
+        }
+    };
+    fill(0..MOST_PER_ACCOUNT, at).await;
+    for binding in BINDINGS {
+        let sent = claim_with_push("m1", &json!({ "url": "http://127.0.0.1:9/x" }));
+        let refused = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap_err();
+        assert_eq!(refused.code, "conflict", "{refused:?}");
+        assert!(refused.message.contains("1000 push notifications"), "{refused:?}");
+    }
+    let rounds = app.admin().get("/v1/rounds").await.json();
+    assert_eq!(rounds["items"], json!([]));
+    // Old ones make room.
+    app.clock.advance_ms(8 * 24 * 60 * 60 * 1_000);
+    let sent = claim_with_push("m1", &json!({ "url": "http://127.0.0.1:9/x" }));
+    let task = task_of(&app.admin(), Binding::Http, &sent).await;
+    assert_eq!(task["metadata"].get("push_problem"), None, "{task}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_task_is_returned_even_if_its_configuration_cannot_be_added() {
+    for binding in BINDINGS {
+        let store = Store::in_memory().unwrap().with_faults(std::sync::Arc::new(|operation| {
+            (operation == ("webhooks", "add_push")).then_some(WriteFault::Refused)
+        }));
+        let app = TestApp::sending(std::sync::Arc::new(store), near()).await;
+        let _fakes = app.executors([says_valid()]).await;
+        let sent = claim_with_push("m1", &json!({ "url": "http://127.0.0.1:9/x" }));
+        let task = task_of(&app.admin(), binding, &sent).await;
+        assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{task}");
+        assert!(task["metadata"]["push_problem"].is_string(), "{task}");
+        let again = task_of(&app.admin(), binding, &sent).await;
+        assert_eq!(again["id"], task["id"], "nothing is paid twice");
+        app.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_gone_removes_the_configuration_and_nothing_else_happens() {
+    let (app, works) = (started().await, receiver().await);
+    let _fakes = app.executors([says_valid()]).await;
+    let key = crate::v1::logins::registered(&app, "ann@example.com").await;
+    let ann = app.with_key(&key);
+    let gone = FakeReceiver::start(ReceiverAnswer::Status(410)).await;
+    let events = json!({ "url": works.url(), "events": ["webhook.disabled"] });
+    let webhook = ann.post("/v1/webhooks", &events).await;
+    assert_eq!(webhook.status, StatusCode::CREATED, "{}", webhook.text());
+    let amount = json!({ "amount_usd": "1.00" });
+    let account = ann.get("/v1/me").await.json()["id"].as_str().unwrap().to_owned();
+    app.admin().post(&format!("/v1/accounts/{account}/grants"), &amount).await;
+    let sent = claim_with_push("m1", &json!({ "id": "c1", "url": gone.url() }));
+    let task = task_of(&ann, Binding::Http, &sent).await;
+    gone.until(1).await;
+    let list = json!({ "taskId": task["id"] });
+    let removed = async {
+        let all = "ListTaskPushNotificationConfigs";
+        while call(&ann, Binding::Http, all, &list).await.unwrap()["configs"] != json!([]) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), removed).await.unwrap();
+    let doctor = app.admin().get("/v1/doctor").await.json().to_string();
+    assert!(!doctor.contains("disabled because they failed"), "{doctor}");
+    app.engine.shutdown().await;
+    assert_eq!(app.outbox.addressees(), [] as [&str; 0], "it is no webhook of its owner");
+    assert_eq!(works.received().len(), 0);
 }

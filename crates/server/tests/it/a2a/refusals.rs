@@ -112,6 +112,21 @@ async fn a_request_that_the_api_refuses_is_refused_with_its_code_and_field() {
                 "not_found",
                 None,
             ),
+            (
+                json!({ "skill": "run-verifier:nothing", "inputs": {}, "replica": 3 }),
+                "validation_error",
+                Some("replica"),
+            ),
+            (
+                json!({ "skill": "run-verifier", "verifier": "nothing", "consensus": {} }),
+                "validation_error",
+                Some("consensus"),
+            ),
+            (
+                json!({ "skill": "run-verifier:nothing", "verifier": "other", "inputs": {} }),
+                "validation_error",
+                Some("verifier"),
+            ),
         ] {
             let sent = data("m1", &request);
             let refusal = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap_err();

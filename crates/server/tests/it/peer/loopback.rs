@@ -6,7 +6,7 @@ use jurat_testkit::{
     app::TestApp,
     fake_executor::{FakeExecutor, answers},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::inbound::{Served, patient};
 
@@ -15,6 +15,8 @@ async fn served(account: Option<&str>, proxies: &[&str]) -> (Served, [FakeExecut
     let fakes = app.executors([answers(json!({ "answer": "x" }))]).await;
     let front = ServerOptions {
         inbound: patient(),
+        // The name of a proxy, for example.
+        hosts: vec!["agents.example".to_owned()],
         trusted_proxies: proxies.iter().map(|range| range.parse().unwrap()).collect(),
         peers: PeerOptions {
             loopback_account: account.map(|id| AccountId::parse(id).unwrap()),
@@ -87,12 +89,17 @@ async fn a_wrong_key_a_proxy_and_a_web_page_are_refused() {
             "x-azure-clientip: 203.0.113.1",
             "x-appengine-user-ip: 203.0.113.1",
             "x-envoy-external-address: 203.0.113.1",
+            "webhook-id: evt_1",
+            "user-agent: jurat/0.1.0",
+            "user-agent: Jurat/9",
         ] {
             let head = format!("{HOST}{key}{line}\r\n");
             assert_eq!(status(&on, "/api/v1/status", &head).await, "401", "{head}");
         }
-        let head = format!("host: evil.example\r\n{key}");
-        assert_eq!(status(&on, "/api/v1/status", &head).await, "401", "{head}");
+        for host in ["evil.example", "agents.example", "127.0.0.1\r\nhost: agents.example"] {
+            let head = format!("host: {host}\r\n{key}");
+            assert_ne!(status(&on, "/api/v1/status", &head).await, "200", "{head}");
+        }
         let head = format!("{HOST}{key}");
         let told = status(&behind, "/api/v1/status", &head).await;
         assert_eq!(told, "401", "a proxy speaks for others: {head}");
@@ -106,4 +113,38 @@ async fn a_request_within_the_process_is_not_from_this_machine() {
     let app = TestApp::new().await.with_peers(peers);
     let reply = app.anonymous().at("127.0.0.1").get("/api/v1/status").await;
     assert_eq!(reply.status, http::StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_program_without_a_key_starts_reads_and_cancels_rounds_and_leaves_nothing_else() {
+    let (on, _fakes) = served(Some("acct_admin"), &[]).await;
+    let asked = async |verb: &str, target: &str, body: &str| -> (String, Value) {
+        let mut peer = on.connect().await;
+        let length = body.len();
+        let head = format!(
+            "{verb} {target} HTTP/1.1\r\n{HOST}a2a-version: 1.0\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+        );
+        peer.say(&(head + body)).await;
+        let reply = peer.rest().await;
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        (head[9..12].to_owned(), serde_json::from_str(body).unwrap_or_default())
+    };
+    let order = json!({ "objective": "x" }).to_string();
+    let (status, round) = asked("POST", "/api/v3/delegate", &order).await;
+    assert_eq!(status, "200", "{round}");
+    let round = round["round_id"].as_str().unwrap();
+    assert_eq!(asked("GET", &format!("/v1/rounds/{round}"), "").await.0, "200");
+    let push = json!({ "url": "https://example.com/news" }).to_string();
+    let configs = format!("/a2a/v1/tasks/{round}/pushNotificationConfigs");
+    for (verb, target, body) in [
+        ("DELETE", format!("/v1/rounds/{round}/payload"), ""),
+        ("POST", configs.clone(), push.as_str()),
+        ("DELETE", format!("{configs}/mine"), ""),
+        ("POST", "/v1/webhooks".to_owned(), push.as_str()),
+        ("POST", "/v1/api-keys".to_owned(), r#"{"name":"x"}"#),
+    ] {
+        let (status, reply) = asked(verb, &target, body).await;
+        assert_eq!(status, "403", "{verb} {target}: {reply}");
+    }
+    assert_eq!(asked("POST", &format!("/v1/rounds/{round}/cancel"), "{}").await.0, "409");
 }

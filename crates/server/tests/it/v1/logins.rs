@@ -30,7 +30,7 @@ async fn verify(app: &TestApp, kind: &str, email: &str, code: &str) -> TestReply
 }
 
 /// Registers an address and returns its key.
-async fn registered(app: &TestApp, email: &str) -> String {
+pub(crate) async fn registered(app: &TestApp, email: &str) -> String {
     assert_eq!(ask(app, "register", email).await.status, StatusCode::ACCEPTED);
     let code = app.outbox.code_to(email).await;
     let entered = verify(app, "register", email, &code).await;

@@ -1,17 +1,20 @@
 //! `/v1/webhooks`: events of an account at its own addresses.
 
+pub(crate) mod announced;
 mod delivered;
+mod limited;
 mod managed;
 
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
-use jurat_engine::{SoleNode, WebhookSettings, WebhookTerms};
+use jurat_engine::{Clock as _, SoleNode, WebhookSettings, WebhookTerms};
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_receiver::{FakeReceiver, OneAddress},
 };
+use jurat_wire::api::kit::time::Time;
 use serde_json::{Value, json};
 
 /// The longest wait of a test.
@@ -70,6 +73,16 @@ async fn until(caller: &TestCaller<'_>, path: &str, is_done: impl Fn(&Value) -> 
         }
     };
     tokio::time::timeout(PATIENCE, looking).await.unwrap()
+}
+
+/// Waits until the outcome of an attempt is recorded: until then, the delivery is leased.
+async fn noted(app: &TestApp, caller: &TestCaller<'_>, id: &str, attempts: u32) -> Value {
+    let lease_ms = u64::try_from(near().terms.timeout.as_millis()).unwrap() + 5_000;
+    let leased = json!(Time(app.clock.now().plus_millis(lease_ms)));
+    until(caller, &format!("/v1/webhooks/deliveries/{id}"), |it| {
+        it["attempts"] == attempts && it["next_attempt_at"] != leased
+    })
+    .await
 }
 
 async fn delivery(caller: &TestCaller<'_>, id: &str, state: &str) -> Value {

@@ -4,7 +4,7 @@ use const_format::concatcp;
 use jurat_core::{time::Timestamp, webhook::WebhookEvent};
 
 use super::{
-    NotLeaseHolder, TakenWebhookDelivery, WebhookEffect, WebhookNoted, WebhookOutcome,
+    NotLeaseHolder, TakenWebhookDelivery, WebhookEffect, WebhookKey, WebhookNoted, WebhookOutcome,
     WebhookPruning, WebhookTake, announce, change, get,
     rows::{DELIVERY_COLUMNS, WEBHOOK_COLUMNS, read_delivery, read_with_secrets},
 };
@@ -33,12 +33,22 @@ const WEBHOOK: &str = concatcp!(
     WEBHOOK_COLUMNS,
     ", secret, previous_secret from webhooks where account_id = $1 and id = $2"
 );
+/// The attempts before a replay are part of the fence, because a replay alone is no attempt. A
+/// delivery that was given up while it was sent may still turn out to be delivered.
 pub(super) const NOTE: &str = "\
     update webhook_deliveries set state = $1, next_at = $2, status = $3, reply = $4, \
-    last_error = $5, updated_at = $6 where account_id = $7 and id = $8 and attempts = $9";
+    last_error = $5, updated_at = $6 where account_id = $7 and id = $8 and attempts = $9 \
+    and attempts_before = $10 and (state = 'pending' or $1 = 'delivered')";
 const WORKS: &str = "\
     update webhooks set failing_since = null \
     where account_id = $1 and id = $2 and failing_since is not null";
+/// Attempts that failed since a time. The last one of a delivery counts only if it is the first,
+/// because it may still be in progress.
+pub(super) const FAILURES: &str = "\
+    select id, case when attempts > 1 then attempts - 1 else 1 end as attempts \
+    from webhook_deliveries \
+    where account_id = $1 and webhook_id = $2 and state in ('pending', 'failed') \
+    and attempts > 0 and last_error is not null and updated_at >= $3 limit $4";
 const FAILS: &str = "\
     update webhooks set failing_since = $1 \
     where account_id = $2 and id = $3 and failing_since is null";
@@ -84,7 +94,8 @@ pub(super) async fn note(
         *at,
         account,
         &outcome.id,
-        outcome.attempt
+        outcome.attempt,
+        outcome.attempts_before
     ];
     if tx.run(NOTE, args).await? == 0 {
         return Ok(Err(NotLeaseHolder));
@@ -93,9 +104,10 @@ pub(super) async fn note(
         WebhookEffect::Nothing => {}
         WebhookEffect::Works => drop(tx.run(WORKS, args![account, webhook]).await?),
         WebhookEffect::Fails => drop(tx.run(FAILS, args![*at, account, webhook]).await?),
-        WebhookEffect::Disable(reason) => {
+        WebhookEffect::Disable { reason, after_failures } => {
             tx.run(FAILS, args![*at, account, webhook]).await?;
-            if change::disable(tx, (account, webhook), reason, *at).await?
+            if *after_failures <= failures(tx, outcome, *after_failures).await?
+                && change::disable(tx, (account, webhook), reason, *at).await?
                 && let Some(disabled) = get(tx, account, webhook).await?
             {
                 let event = WebhookEvent::of_disabled(&disabled, reason, *at);
@@ -103,8 +115,23 @@ pub(super) async fn note(
                 return Ok(Ok(WebhookNoted::Disabled));
             }
         }
+        WebhookEffect::Remove => {
+            let removed = WebhookKey { account: account.clone(), id: webhook.clone() };
+            let _was_there = change::remove(tx, &removed).await?;
+        }
     }
     Ok(Ok(WebhookNoted::Recorded))
+}
+
+/// How many attempts have failed since the webhook began to fail, counted up to `most`.
+async fn failures(tx: &mut Tx<'_>, outcome: &WebhookOutcome, most: u32) -> Result<u32> {
+    let WebhookOutcome { account, webhook, .. } = outcome;
+    let since = get(tx, account, webhook).await?.and_then(|it| it.failing_since);
+    let Some(since) = since else { return Ok(0) };
+    let read =
+        |cells: &dyn DbRow| RowReader::new(cells, "webhook_deliveries", "id")?.count("attempts");
+    let found = tx.all(FAILURES, args![account, webhook, since, most], read).await?;
+    Ok(found.into_iter().fold(0, u32::saturating_add))
 }
 
 pub(super) async fn prune(tx: &mut Tx<'_>, pruning: &WebhookPruning) -> Result<u64> {

@@ -3,6 +3,7 @@
 use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
+    time::Timestamp,
     webhook::{MOST_PER_ACCOUNT, MOST_PER_TASK, Push, Webhook},
 };
 
@@ -26,14 +27,24 @@ const COUNT: &str = "\
     select $1 as id, count(*) as times from webhooks \
     where account_id = $1 and subject is not null";
 /// A notification that still waits to be delivered stays.
-const REMOVE_STALE: &str = "\
-    delete from webhooks where account_id = $1 and subject is not null and created_at < $2 \
-    and not exists (select 1 from webhook_deliveries as waiting \
+const IS_STALE: &str = "\
+    created_at < $2 and not exists (select 1 from webhook_deliveries as waiting \
     where waiting.account_id = webhooks.account_id and waiting.webhook_id = webhooks.id \
     and waiting.state = 'pending')";
+const REMOVE_STALE: &str =
+    concatcp!("delete from webhooks where account_id = $1 and subject is not null and ", IS_STALE);
+const COUNT_FRESH: &str = concatcp!(COUNT, " and not (", IS_STALE, ")");
 
 pub(super) async fn list(tx: &mut Tx<'_>, account: &AccountId, subject: &str) -> Result<Vec<Push>> {
     tx.all(LIST, args![account, subject], read_push).await
+}
+
+pub(super) async fn count(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    stale_before: &Timestamp,
+) -> Result<u32> {
+    change::times(tx, COUNT_FRESH, args![account, *stale_before]).await
 }
 
 pub(super) async fn add(
@@ -62,7 +73,7 @@ pub(super) async fn add(
 pub(super) async fn remove_stale(
     tx: &mut Tx<'_>,
     account: &AccountId,
-    before: jurat_core::time::Timestamp,
+    before: Timestamp,
 ) -> Result<u64> {
     tx.run(REMOVE_STALE, args![account, before]).await
 }

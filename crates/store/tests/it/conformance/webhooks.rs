@@ -82,6 +82,7 @@ fn outcome(delivery: &WebhookDelivery, effect: WebhookEffect) -> WebhookOutcome 
         id: delivery.id.clone(),
         webhook: delivery.webhook.clone(),
         attempt: delivery.attempts,
+        attempts_before: delivery.attempts_before,
         state: if is_done {
             WebhookDeliveryState::Delivered
         } else {
@@ -94,6 +95,10 @@ fn outcome(delivery: &WebhookDelivery, effect: WebhookEffect) -> WebhookOutcome 
         effect,
         at: at(50),
     }
+}
+
+fn disable_after(failures: u32) -> WebhookEffect {
+    WebhookEffect::Disable { reason: "too long".to_owned(), after_failures: failures }
 }
 
 async fn noted(
@@ -214,7 +219,12 @@ pub(crate) async fn a_disabled_webhook_is_announced_to_the_others(backend: &Back
     let get = async || store.webhooks().get(&behalf(&alice), &alice, "whk_1").await.unwrap();
     assert_eq!(get().await.unwrap().failing_since, Some(at(50)));
     let again = taken(store, 600, &[]).await.remove(0).delivery;
-    let disable = outcome(&again, WebhookEffect::Disable("too long".to_owned()));
+    // One attempt has failed before this one.
+    let early = outcome(&again, disable_after(2));
+    assert_eq!(noted(store, &early).await, WriteOutcome::Done(WebhookNoted::Recorded));
+    assert_eq!(get().await.unwrap().state, WebhookState::Enabled);
+    let again = taken(store, 1_200, &[]).await.remove(0).delivery;
+    let disable = outcome(&again, disable_after(2));
     assert_eq!(noted(store, &disable).await, WriteOutcome::Done(WebhookNoted::Disabled));
     let found = get().await.unwrap();
     assert_eq!((found.state, found.failing_since), (WebhookState::Disabled, Some(at(50))));
@@ -254,6 +264,67 @@ pub(crate) async fn a_delivery_is_replayed_unless_it_is_waiting(backend: &Backen
     assert_eq!((again.attempts, again.attempts_before), (1, 1));
     assert_eq!(again.event_id, delivery.event_id);
     assert_eq!(taken(store, 95, &[]).await.len(), 1);
+}
+
+pub(crate) async fn a_late_outcome_changes_nothing_after_the_delivery_was_given_up_or_replayed(
+    backend: &Backend,
+) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    added(store, &webhook(&alice, 1)).await;
+    let switch = async |state| {
+        let key = WebhookKey { account: alice.clone(), id: "whk_1".to_owned() };
+        let change = WebhookChange { state: Some(state), ..WebhookChange::default() };
+        let update = WebhookUpdate { key, change, at: at(60) };
+        store.webhooks().change(&behalf(&alice), &update, None).await.unwrap();
+    };
+    let sent_once = sent(store, &alice, "whk_1", 1).await;
+    let slow = taken(store, 20, &[]).await.remove(0).delivery;
+    switch(WebhookState::Disabled).await;
+    let fails = outcome(&slow, WebhookEffect::Fails);
+    assert_eq!(noted(store, &fails).await, WriteOutcome::Refused(NotLeaseHolder));
+    switch(WebhookState::Enabled).await;
+    let replay =
+        WebhookReplay { account: alice.clone(), delivery: sent_once.id.clone(), at: at(90) };
+    store.webhooks().replay(&behalf(&alice), &replay, None).await.unwrap();
+    for effect in [WebhookEffect::Fails, WebhookEffect::Works, disable_after(0)] {
+        let late = outcome(&slow, effect);
+        assert_eq!(noted(store, &late).await, WriteOutcome::Refused(NotLeaseHolder));
+    }
+    let found = deliveries(store, &alice, "whk_1").await.remove(0);
+    assert_eq!((found.state, found.next_at), (WebhookDeliveryState::Pending, Some(at(90))));
+    // What was given up may have arrived all the same.
+    let current = taken(store, 95, &[]).await.remove(0).delivery;
+    switch(WebhookState::Disabled).await;
+    let works = outcome(&current, WebhookEffect::Works);
+    assert_eq!(noted(store, &works).await, WriteOutcome::Done(WebhookNoted::Recorded));
+    let found = deliveries(store, &alice, "whk_1").await.remove(0);
+    assert_eq!(found.state, WebhookDeliveryState::Delivered);
+}
+
+pub(crate) async fn a_push_notification_whose_receiver_is_gone_is_removed_in_silence(
+    backend: &Backend,
+) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    added(store, &webhook(&alice, 1)).await;
+    let subject = Some("rnd_1".to_owned());
+    let gone = Webhook { id: "psh_2".to_owned(), subject: subject.clone(), ..webhook(&alice, 2) };
+    added(store, &gone).await;
+    sent(store, &alice, "psh_2", 1).await;
+    let first = taken(store, 20, &[]).await.remove(0).delivery;
+    let removed = outcome(&first, WebhookEffect::Remove);
+    assert_eq!(noted(store, &removed).await, WriteOutcome::Done(WebhookNoted::Recorded));
+    let found = store.webhooks().get(&behalf(&alice), &alice, "psh_2").await.unwrap();
+    assert_eq!(found, None);
+    assert_eq!(deliveries(store, &alice, "psh_2").await, []);
+    assert_eq!(deliveries(store, &alice, "whk_1").await, [], "nobody is told");
+    // One that was disabled before is no webhook that its owner looks after.
+    added(store, &Webhook { id: "psh_3".to_owned(), subject, ..webhook(&alice, 3) }).await;
+    sent(store, &alice, "psh_3", 1).await;
+    let first = taken(store, 20, &[]).await.remove(0).delivery;
+    noted(store, &outcome(&first, disable_after(0))).await;
+    assert_eq!(store.webhooks().disabled(&Behalf::Platform, &10).await.unwrap(), []);
 }
 
 pub(crate) async fn waiting_deliveries_are_limited_and_the_rest_is_recorded(backend: &Backend) {
@@ -356,10 +427,16 @@ pub(crate) async fn push_notifications_are_few_and_go_when_they_are_stale(backen
     assert_eq!(many, WriteOutcome::Refused(TooManyPushes::OfSubject));
     assert!(matches!(add(&push(&alice, "a", 0, 1)).await, WriteOutcome::Done(_)));
     assert_eq!(names(&alice, "a").await.len(), 10);
+    let count = async |before: i64| {
+        let whose = behalf(&alice);
+        store.webhooks().push_count(&whose, &alice, &at(before)).await.unwrap()
+    };
+    assert_eq!((count(1).await, count(5).await), (10, 0));
     assert_eq!(names(&bob, "a").await, Vec::<String>::new());
 
     // One waits to be delivered, and stays; the others are stale.
     sent(store, &alice, "psh_a3", 1).await;
+    assert_eq!(count(5).await, 1);
     assert!(matches!(add(&push(&alice, "b", 0, 9)).await, WriteOutcome::Done(_)));
     let pruning = WebhookPruning {
         account: alice.clone(),

@@ -322,6 +322,10 @@ fn skill(name: &Value, body: &mut Map<String, Value>) -> Result<Skill, A2aError>
     };
     let name = name.as_str().ok_or_else(unknown)?;
     if let Some(verifier) = name.strip_prefix(PREFIXED).filter(|it| !it.is_empty()) {
+        if body.contains_key("verifier") {
+            let reason = "is part of the skill already; leave one of them out";
+            return Err(A2aError::wrong("verifier", reason));
+        }
         return Ok(Skill::RunVerifier(verifier.to_owned()));
     }
     match name {
@@ -459,6 +463,8 @@ mod tests {
             (part(json!({ "data": {} })), "skill"),
             (part(json!({ "data": { "skill": "judge" } })), "skill"),
             (part(json!({ "data": { "skill": "run-verifier" } })), "verifier"),
+            (part(json!({ "data": { "skill": "run-verifier:a", "verifier": "b" } })), "verifier"),
+            (part(json!({ "data": { "skill": "run-verifier:a", "verifier": null } })), "verifier"),
             (part(json!({ "data": { "skill": "delegate", "x_a2a": {} } })), "x_a2a"),
             (
                 message(

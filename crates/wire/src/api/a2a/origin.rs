@@ -3,6 +3,7 @@
 //! It is stored in the request of the round, and refers to the request for what that says already.
 
 use jurat_core::{canonical::canonical, round::Round};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::message::{A2aMessage, A2aPart, Skill};
@@ -31,6 +32,26 @@ impl MessageOrigin {
         let asked = round.open.kept.asked.as_ref();
         let stored = asked.and_then(|asked| asked.request.as_deref());
         stored.map(|text| Self::read(text.as_bytes())).unwrap_or_default()
+    }
+
+    /// The origin of a round without its message, which may be long.
+    pub fn without_message(round: &Round) -> Self {
+        #[derive(Deserialize)]
+        struct Stored {
+            // Named like `ORIGIN`.
+            x_a2a: Option<Value>,
+        }
+        let asked = round.open.kept.asked.as_ref();
+        let stored = asked.and_then(|asked| asked.request.as_deref());
+        let stored = stored.and_then(|text| serde_json::from_str::<Stored>(text).ok());
+        let noted = stored.and_then(|stored| stored.x_a2a).unwrap_or_default();
+        Self { context_id: noted["context_id"].as_str().map(str::to_owned), sent: None }
+    }
+
+    /// The same without the message, to keep it for a while.
+    #[must_use]
+    pub fn shortened(self) -> Self {
+        Self { context_id: self.context_id, sent: None }
     }
 
     /// Notes a message and its context in the request that it is about to become.

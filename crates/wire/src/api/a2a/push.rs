@@ -10,6 +10,9 @@ use super::{error::A2aError, members::Members};
 /// The longest name that a caller can give, as for the ids of messages.
 const LONGEST_ID: usize = 200;
 const LONGEST_URL: usize = 2_000;
+/// The longest token: a text that its receiver recognises.
+const LONGEST_TOKEN: usize = 1_000;
+/// The longest credentials, which may be a signed token.
 const LONGEST_PROOF: usize = 4_000;
 
 /// Where to tell that a task has ended, as a caller asks for it.
@@ -39,7 +42,7 @@ pub fn push_request(given: &Value, path: &str) -> Result<PushRequest, A2aError> 
         }
         Ok(found.map(str::to_owned))
     };
-    let token = text("token", LONGEST_PROOF)?;
+    let token = text("token", LONGEST_TOKEN)?;
     if !token.as_deref().is_none_or(is_header_text) {
         return Err(members.wrong("token", "must have only visible ASCII characters"));
     }
@@ -109,7 +112,7 @@ pub struct A2aPushRequest {
     #[schema(min_length = 1, max_length = 2_000)]
     url: String,
     /// A text that notifications carry in the header `X-A2A-Notification-Token`.
-    #[schema(max_length = 4_000, pattern = "^[ -~]*$")]
+    #[schema(max_length = 1_000, pattern = "^[ -~]*$")]
     token: Option<String>,
     authentication: Option<A2aPushAuthentication>,
 }
@@ -204,6 +207,7 @@ mod tests {
             (json!({ "url": 7 }), "configuration.url"),
             (json!({ "id": "x".repeat(201) }), "configuration.id"),
             (json!({ "token": "line\nbreak" }), "configuration.token"),
+            (json!({ "token": "x".repeat(1_001) }), "configuration.token"),
             (json!({ "authentication": "Bearer" }), "configuration.authentication"),
             (json!({ "authentication": {} }), "configuration.authentication.scheme"),
             (

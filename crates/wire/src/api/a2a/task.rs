@@ -9,7 +9,7 @@ use jurat_core::{
     },
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use utoipa::ToSchema;
 
 use super::{
@@ -119,6 +119,11 @@ pub struct A2aTaskMetadata {
     pub skill: Cow<'static, str>,
     /// The URL path of the round.
     pub round: String,
+    /// Why the push notification of the message was not added; left out if it was, or if the
+    /// message asked for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub push_problem: Option<String>,
 }
 
 /// The state of a task, since when, and a sentence about it.
@@ -197,7 +202,9 @@ pub struct A2aArtifactUpdate {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct A2aTaskPage {
-    pub tasks: Vec<A2aTask>,
+    /// Encoded one by one, so that the page never holds more than one task as values.
+    #[schema(value_type = Vec<A2aTask>)]
+    pub tasks: Vec<Box<RawValue>>,
     /// The `pageToken` of the next page; empty on the last one.
     pub next_page_token: String,
     /// The largest number of tasks of this page.
@@ -306,6 +313,7 @@ impl A2aTaskMetadata {
                 None => Cow::Borrowed(open.kind.as_str()),
             },
             round: format!("/v1/rounds/{}", open.id),
+            push_problem: None,
         }
     }
 }

@@ -156,6 +156,14 @@ pub fn note_unknown<R: RequestBody>(body: &Value, at: &FieldPath<'_>, faults: &m
     }
 }
 
+/// Refuses any unknown field of the request itself, on a surface that is stricter than others.
+pub fn refuse_unknown<R: RequestBody>(body: &Value, code: ProblemCode) -> Result<(), Problem> {
+    let Some(members) = body.as_object() else { return Ok(()) };
+    let strangers = R::known().unknown_fields(members, SearchDepth::Top);
+    let first = strangers.first();
+    first.map_or(Ok(()), |it| Err(refused(R::known(), it, &FieldPath::body(code))))
+}
+
 /// Refuses an unknown field that looks misspelt, for requests that otherwise ignore unknown fields.
 pub fn refuse_slips<R: RequestBody>(body: &Value, code: ProblemCode) -> Result<(), Problem> {
     let Some(members) = body.as_object() else { return Ok(()) };

@@ -127,6 +127,12 @@ pub fn decode_verifier_run(body: &Value) -> Result<VerifierRunRequest, Problem> 
     })
 }
 
+/// Reads a request to run a verifier, and refuses unknown fields by name.
+pub fn decode_strict_verifier_run(body: &Value) -> Result<VerifierRunRequest, Problem> {
+    request::refuse_unknown::<RunVerifierRequest>(body, ProblemCode::ValidationError)?;
+    decode_verifier_run(body)
+}
+
 /// The members that the caller keeps for itself.
 fn notes(body: &Value) -> Map<String, Value> {
     let members = body.as_object().into_iter().flatten();

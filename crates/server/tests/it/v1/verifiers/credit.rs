@@ -625,3 +625,49 @@ pub(crate) async fn little(scene: &Scene) {
 async fn a_small_balance_is_spent_one_call_at_a_time() {
     told(little).await;
 }
+
+/// How many writes of this name the node has made.
+async fn writes(app: &TestApp, name: &str) -> u64 {
+    let metrics = app.admin().get("/metrics").await.text();
+    let count = format!("jurat_store_write_duration_seconds_count{{write=\"{name}\"}} ");
+    let found = metrics.lines().find_map(|line| line.strip_prefix(&count)?.parse().ok());
+    found.unwrap_or(0)
+}
+
+pub(crate) async fn left(scene: &Scene) {
+    let gate = Gate::new();
+    let met = || ProviderReply::Answer(verdict("met"));
+    let gated = ProviderReply::After(gate.clone(), Box::new(met()));
+    let fake = FakeProvider::saying([met(), gated, met()]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 10_000).await;
+    assert_eq!(run(&alice, "It rains.").await.status, StatusCode::CREATED);
+    // Enough for one answer and a half.
+    grant(&app, 3 * ANSWER / 2 + 50 + ANSWER - 10_000).await;
+    let (second, ()) = tokio::join!(run(&alice, "It snows."), async {
+        fake.was_asked(2).await;
+        let before = writes(&app, "round_open").await;
+        // The third is refused its turn twice: at first, and at the head of the queue.
+        tokio::select! {
+            third = run(&alice, "It pours.") => panic!("it did not wait: {}", third.text()),
+            () = async {
+                while writes(&app, "round_open").await < before + 2 {
+                    tokio::task::yield_now().await;
+                }
+            } => {}
+        }
+        gate.release();
+    });
+    assert_eq!(second.status, StatusCode::CREATED, "{}", second.text());
+    app.engine.drain().await;
+    assert_eq!(fake.asked().len(), 2, "nobody wanted the third any more");
+    let rounds = alice.get("/v1/rounds").await.json();
+    assert_eq!(rounds["items"].as_array().unwrap().len(), 2);
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn no_round_is_opened_for_a_caller_that_leaves_the_queue_for_credit() {
+    told(left).await;
+}
