@@ -6,6 +6,9 @@ use axum::http::{HeaderMap, Uri, header, uri::Authority};
 use jurat_core::code::ProblemCode;
 use jurat_wire::problem::Problem;
 
+/// The port of a URL that names none.
+const HTTP_PORT: u16 = 80;
+
 /// The names and addresses that requests may carry in `Host` and `Origin`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AllowedHosts {
@@ -48,6 +51,14 @@ impl AllowedHosts {
         let own = [self.address, arrived.map(|at| at.ip().to_canonical())];
         let is_own = |asked: IpAddr| asked.is_loopback() || own.contains(&Some(asked));
         self.is_named(&host) || host.parse().is_ok_and(is_own)
+    }
+
+    /// Whether an authority names the port at which a request arrived: at another one of the same
+    /// host, another program may listen. A call within this process arrives at no port.
+    pub(crate) fn is_port_of(authority: &str, arrived: Option<SocketAddr>) -> bool {
+        let Ok(authority) = authority.parse::<Authority>() else { return false };
+        let port = authority.port_u16().unwrap_or(HTTP_PORT);
+        arrived.is_none_or(|at| at.port() == port)
     }
 
     fn is_named(&self, host: &str) -> bool {
@@ -142,6 +153,19 @@ mod tests {
             assert!(!hosts.owns(foreign, arrived), "{foreign}");
         }
         assert!(!hosts.owns("192.168.1.5", None));
+    }
+
+    #[test]
+    fn another_port_of_the_same_host_is_not_that_of_the_request() {
+        let arrived = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        for own in ["localhost:5872", "127.0.0.1:5872", "[::1]:5872"] {
+            assert!(AllowedHosts::is_port_of(own, arrived(5872)), "{own}");
+        }
+        for foreign in ["localhost:5873", "localhost", "[::1]", "localhost:99999", ""] {
+            assert!(!AllowedHosts::is_port_of(foreign, arrived(5872)), "{foreign}");
+        }
+        assert!(AllowedHosts::is_port_of("jurat.example", arrived(80)));
+        assert!(AllowedHosts::is_port_of("localhost:1", None));
     }
 
     #[test]
