@@ -10,7 +10,12 @@ import base64
 import hashlib
 import http.server
 import json
+import os
+import pathlib
 import queue
+import re
+import subprocess
+import sys
 import threading
 import uuid
 
@@ -28,6 +33,7 @@ from program import PATIENCE
 from world import world
 
 BINDINGS = ["JSONRPC", "HTTP+JSON"]
+GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "a2a.md"
 
 
 def message(part, **more):
@@ -260,6 +266,31 @@ async def check(url, key, receiver):
             await pushes(client, receiver)
 
 
+def guide(url, key, news):
+    """The snippets of the guide, in its order and as they are but for addresses and executors."""
+    snippets = re.findall(r"^```(python|sh)\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
+    assert [language for language, _ in snippets] == ["python", "sh", "sh"], snippets
+    shown = []
+    for language, text in snippets:
+        three = '{"replicas": 3, "session_pool": ["alpha", "beta", "gamma"]}'
+        for written, real in [("http://127.0.0.1:5872", url), ("https://example.com/news", news),
+                              ('{"replicas": 3}', three)]:
+            text = text.replace(written, real)
+        command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text]
+        env = os.environ | {"JURAT_KEY": key, "NO_PROXY": "127.0.0.1"}
+        done = subprocess.run(command, env=env, timeout=PATIENCE, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        shown.append(done.stdout)
+    assert "TASK_STATE_COMPLETED" in shown[0], shown[0]
+    task = json.loads(shown[1])["task"]
+    assert part(task, "answer", "text") == "VALID", task
+    assert part(task, "answer", "data")["consensus"]["replicas"] == 3, task
+    began = json.loads(shown[2])["task"]
+    headers, body = Receiver.received.get(timeout=PATIENCE)
+    assert headers["X-A2A-Notification-Token"] == "chosen-by-the-receiver", headers
+    assert body["statusUpdate"]["taskId"] == began["id"], (body, began)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--program", default="target/debug/jurat", help="the program to try")
@@ -269,6 +300,7 @@ def main():
     news = f"http://127.0.0.1:{receiver.server_port}/news"
     with world(program) as (url, key):
         asyncio.run(check(url, key, news))
+        guide(url, key, news)
     print("the protocol holds")
 
 

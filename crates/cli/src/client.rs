@@ -186,6 +186,16 @@ impl ApiClient {
         self.client.transport().drive_tasks();
     }
 
+    /// Waits until this process has no round in progress.
+    pub(crate) async fn rounds_ended(&self) {
+        self.client.transport().rounds_ended().await;
+    }
+
+    /// Ends the rounds that this process has in progress, because it ends.
+    pub(crate) async fn release_rounds(&self) {
+        self.client.transport().release_rounds().await;
+    }
+
     /// Releases the store after the work in progress has ended.
     pub(crate) async fn close(self) {
         self.client.into_transport().close().await;

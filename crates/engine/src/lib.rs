@@ -81,8 +81,8 @@ pub use crate::{
     },
     verifiers::{
         CaseProgress, CaseWatcher, ExpectedCase, MeasureData, MeasureReport, MeasureRequest,
-        MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunRecord, VerifierRunView,
-        VerifierVersionList, VerifierView, VersionComparison,
+        MeasuredCase, VerifierListQuery, VerifierRunHandle, VerifierRunOrder, VerifierRunRecord,
+        VerifierRunView, VerifierVersionList, VerifierView, VersionComparison,
     },
     webhooks::{IssuedWebhook, WebhookSettings, WebhookTerms},
     workflows::{

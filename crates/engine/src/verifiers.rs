@@ -27,7 +27,7 @@ pub use self::{
         CaseProgress, CaseWatcher, ExpectedCase, MeasureData, MeasureReport, MeasureRequest,
         MeasuredCase, VersionComparison,
     },
-    run::{VerifierRunOrder, VerifierRunView},
+    run::{VerifierRunHandle, VerifierRunOrder, VerifierRunView},
     runs::VerifierRunRecord,
 };
 use crate::{

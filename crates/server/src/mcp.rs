@@ -4,6 +4,7 @@
 //! requests of older revisions are served independently too. So clients use no resources between
 //! requests, any node can answer, and no session id could be used in place of a key.
 
+mod cancel;
 mod confirm;
 mod dispatch;
 mod hosts;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 use axum::{
     Extension,
-    body::{Body, to_bytes},
+    body::{Body, HttpBody as _, to_bytes},
     extract::{Request, State},
     http::{HeaderValue, StatusCode, header},
     response::Response,
@@ -37,10 +38,12 @@ use rmcp::{
         StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use self::surface::McpSurface;
+use self::{cancel::CANCELLED, surface::McpSurface};
 pub(crate) use self::{
+    cancel::{CallSignals, CallsInFlight},
     dispatch::InProcessRouter,
     hosts::AllowedHosts,
     progress::ProgressReporter,
@@ -63,9 +66,10 @@ pub(crate) async fn post(
     State(engine): State<Engine>,
     Extension(hosts): Extension<Arc<AllowedHosts>>,
     Extension(operations): Extension<InProcessRouter>,
-    Extension(offer): Extension<Arc<ToolOffer>>,
+    Extension((offer, calls)): Extension<(Arc<ToolOffer>, CallsInFlight)>,
     request: Request,
 ) -> Response {
+    let arrived = Instant::now();
     if let Some(problem) = hosts.objection(request.uri(), request.headers()) {
         return encode::problem(&problem);
     }
@@ -84,6 +88,9 @@ pub(crate) async fn post(
     if let Err(reason) = mcp::check(&message) {
         return malformed(&message, reason);
     }
+    if message["method"] == CANCELLED {
+        calls.cancel(&parts, &message);
+    }
     // Accept both forms, so that the library turns no client away: a client that asks for progress
     // must take events, and any other gets JSON.
     parts.headers.insert(header::ACCEPT, BOTH_FORMS);
@@ -93,15 +100,18 @@ pub(crate) async fn post(
     let request = Request::from_parts(parts, Full::new(bytes));
     let is_for_peers = selection.has(ToolSet::Cortensor);
     let session = format!("{:032x}", engine.clock().bits());
-    let surface = McpSurface { engine, operations, selection };
+    let surface = McpSurface { engine, operations, selection, calls, arrived };
     let mut response = service(surface).handle(request).await.map(Body::new);
     if is_for_peers && message["method"] == "initialize" {
-        // Clients of the other system need one. It means nothing here and is not looked at.
+        // Clients of the other system need one. It only tells their calls apart.
         if let Ok(id) = HeaderValue::from_str(&session) {
             response.headers_mut().insert(SESSION_ID, id);
         }
     }
-    if response.status().is_success() || is_json(&response) {
+    if is_json(&response) {
+        return coded(response).await;
+    }
+    if response.status().is_success() {
         return response;
     }
     worded(&message, response).await
@@ -126,10 +136,23 @@ fn malformed(message: &Value, reason: impl Into<String>) -> Response {
         Value::Number(number) => number.as_i64().map(RequestId::Number),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     });
-    let error = JsonRpcError::new(id, ErrorData::invalid_request(reason.into(), None));
+    let code = json!({ "code": ProblemCode::ValidationError.as_str() });
+    let error = JsonRpcError::new(id, ErrorData::invalid_request(reason.into(), Some(code)));
     // The error holds text and numbers, so it always serializes.
     let body = serde_json::to_string(&error).unwrap_or_default();
     encode::text(StatusCode::BAD_REQUEST, body)
+}
+
+/// A reply whose protocol error also has our code. The library's own errors have none.
+async fn coded(response: Response) -> Response {
+    let (parts, body) = response.into_parts();
+    let length = body.size_hint().upper().and_then(|it| usize::try_from(it).ok());
+    if length.is_none_or(|length| LONGEST_TEXT < length) {
+        return Response::from_parts(parts, body);
+    }
+    let bytes = to_bytes(body, LONGEST_TEXT).await.unwrap_or_default();
+    let body = mcp::with_code(&bytes).map_or_else(|| Body::from(bytes), Body::from);
+    Response::from_parts(parts, body)
 }
 
 /// Turns a plain-text refusal of the library into a form that clients can read.

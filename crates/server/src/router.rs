@@ -16,7 +16,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
     a2a,
-    mcp::{AllowedHosts, InProcessRouter, ToolOffer},
+    mcp::{AllowedHosts, CallsInFlight, InProcessRouter, ToolOffer},
     operation::{ErrorForm, Operation, RouteAccess, RouteInfo},
     peers::PeerOptions,
     request::{auth, encode, error_form, layers},
@@ -73,7 +73,7 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts, options: RouterOptions
         .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
         .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
         .layer(Extension(Arc::new(hosts)))
-        .layer(Extension(Arc::new(options.tools)))
+        .layer(Extension((Arc::new(options.tools), CallsInFlight::default())))
         .layer(Extension(peers))
         .layer(Extension(InProcessRouter(inside)))
         .fallback(unknown_route)

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::fake_executor::{
-    Behaviour, FakeExecutor, answers, says_inconclusive, says_invalid, says_valid,
+    Behaviour, FakeExecutor, FakeHealth, answers, fact, says_inconclusive, says_invalid,
+    says_valid, status,
 };
 
 mod refusals;
 
-pub use refusals::{BadRequest, LOST_POOL, LOST_PROFILE, Sender, SurfaceDifference, bad_requests};
+pub use refusals::{
+    BadRequest, LOST_POOL, LOST_PROFILE, SICK_POOL, SICK_PROFILE, Sender, Sending,
+    SurfaceDifference, bad_requests,
+};
 
 /// A way to ask for a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,22 +51,26 @@ impl Surface {
 pub enum JobKind {
     Validate,
     Delegate,
+    Factcheck,
 }
 
 impl JobKind {
-    pub const ALL: [Self; 2] = [Self::Validate, Self::Delegate];
+    pub const ALL: [Self; 3] = [Self::Validate, Self::Delegate, Self::Factcheck];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Validate => "validate",
             Self::Delegate => "delegate",
+            Self::Factcheck => "factcheck",
         }
     }
 
     /// A request to three executors that every surface can express.
     pub fn request(self) -> Value {
         match self {
-            Self::Validate => json!({ "claim": "12 * 12 = 144", "consensus": { "replicas": 3 } }),
+            Self::Validate | Self::Factcheck => {
+                json!({ "claim": "12 * 12 = 144", "consensus": { "replicas": 3 } })
+            }
             Self::Delegate => json!({ "objective": "12 * 12", "consensus": { "replicas": 3 } }),
         }
     }
@@ -76,12 +84,28 @@ pub fn chat() -> Value {
 /// Starts the executors of the sessions `s1`, `s2` and so on, each with the body of its
 /// registration. The sessions cost something, so an account needs credit for them.
 pub async fn executors(behaviours: [Behaviour; 3]) -> Vec<(FakeExecutor, Value)> {
+    named_executors(["s1", "s2", "s3"], behaviours).await
+}
+
+/// Starts the executors of [`SICK_POOL`], which have to be registered before [`fall_ill`].
+pub async fn sick_executors() -> Vec<(FakeExecutor, Value)> {
+    named_executors(SICK_POOL, [says_valid(), says_valid(), says_valid()]).await
+}
+
+/// Makes an executor unhealthy for its next check.
+pub fn fall_ill(executor: &FakeExecutor) {
+    executor.set(status(503).health(FakeHealth::Status(503)));
+}
+
+async fn named_executors(
+    names: [&str; 3],
+    behaviours: [Behaviour; 3],
+) -> Vec<(FakeExecutor, Value)> {
     let mut started = Vec::new();
-    for (number, behaviour) in (1..).zip(behaviours) {
-        let (family, model) = (format!("family-{number}"), format!("model-{number}"));
+    for (name, behaviour) in names.into_iter().zip(behaviours) {
+        let (family, model) = (format!("family-{name}"), format!("model-{name}"));
         let behaviour = behaviour.provider_family(&family).model_id(&model);
         let fake = FakeExecutor::start(behaviour).await;
-        let name = format!("s{number}");
         let session = json!({ "id": name, "price_micros": 1 });
         let body = json!({ "name": name, "url": fake.url(), "session": session });
         started.push((fake, body));
@@ -108,65 +132,107 @@ pub struct DecidedRound {
 
 /// The table of results.
 pub fn decided_rounds() -> Vec<DecidedRound> {
-    let two_to_one = || [says_valid(), says_valid(), says_invalid()];
-    let divided = || [says_valid(), says_invalid(), says_inconclusive()];
-    let answer = |text: &str| answers(json!({ "answer": text }));
-    let split = json!({ "agreement": 0.3333, "outcome": "split", "confidence": 0.0 });
-    let fail_hard = json!({ "disagreement_policy": "fail_hard" });
-    let round = |name, kind, executors, decision: Value| DecidedRound {
+    [validate_rounds(), delegate_rounds(), factcheck_rounds()].into_iter().flatten().collect()
+}
+
+fn round(
+    name: &'static str,
+    kind: JobKind,
+    executors: [Behaviour; 3],
+    decision: &Value,
+) -> DecidedRound {
+    DecidedRound {
         name,
         kind,
         executors,
         patch: json!({}),
         chat_patch: json!({}),
         code: None,
-        decision: patched(json!({ "strategy": "majority" }), &decision),
-    };
-    let refused = |round: DecidedRound| DecidedRound {
+        decision: patched(json!({ "strategy": "majority" }), decision),
+    }
+}
+
+/// The same round for a caller that takes no disagreement.
+fn refused(name: &'static str, round: DecidedRound) -> DecidedRound {
+    let fail_hard = json!({ "disagreement_policy": "fail_hard" });
+    DecidedRound {
+        name,
         patch: json!({ "consensus": fail_hard }),
         chat_patch: json!({ "jurat": fail_hard }),
         code: Some("consensus_disagreement"),
         ..round
+    }
+}
+
+/// The decision of a round without a majority.
+fn split(verdicts: &Value) -> Value {
+    json!({ "agreement": 0.3333, "outcome": "split", "confidence": 0.0, "verdicts": verdicts })
+}
+
+fn validate_rounds() -> Vec<DecidedRound> {
+    let divided = |name| {
+        let says = [says_valid(), says_invalid(), says_inconclusive()];
+        let verdicts = json!({ "s1": "VALID", "s2": "INVALID", "s3": "RETRY" });
+        round(name, JobKind::Validate, says, &split(&verdicts))
     };
-    let verdicts = json!({ "s1": "VALID", "s2": "INVALID", "s3": "RETRY" });
-    let not_valid = patched(split.clone(), &json!({ "verdicts": verdicts }));
-    let statuses = json!({ "s1": "OK", "s2": "OK", "s3": "OK" });
-    let no_answer = patched(split, &json!({ "verdicts": statuses }));
-    let answered = [answer("144"), answer("144"), answer("142")];
-    let scattered = || [answer("144"), answer("143"), answer("142")];
+    let name = "a claim without a majority, which must fail";
     vec![
         round(
             "a claim that two of three judge valid",
             JobKind::Validate,
-            two_to_one(),
-            json!({
+            [says_valid(), says_valid(), says_invalid()],
+            &json!({
                 "verdict": "VALID", "agreement": 0.6667, "outcome": "agreed", "confidence": 0.6437,
                 "verdicts": { "s1": "VALID", "s2": "VALID", "s3": "INVALID" },
             }),
         ),
+        divided("a claim without a majority"),
+        refused(name, divided(name)),
+    ]
+}
+
+fn delegate_rounds() -> Vec<DecidedRound> {
+    let answer = |text: &str| answers(json!({ "answer": text }));
+    let statuses = json!({ "s1": "OK", "s2": "OK", "s3": "OK" });
+    let scattered = |name| {
+        let says = [answer("144"), answer("143"), answer("142")];
+        round(name, JobKind::Delegate, says, &split(&statuses))
+    };
+    let name = "answers without a majority, which must fail";
+    vec![
         round(
             "an answer that two of three give",
             JobKind::Delegate,
-            answered,
-            json!({
+            [answer("144"), answer("144"), answer("142")],
+            &json!({
                 "output": { "answer": "144" },
                 "agreement": 0.6667, "outcome": "agreed", "verdicts": statuses,
             }),
         ),
-        round("a claim without a majority", JobKind::Validate, divided(), not_valid.clone()),
-        round("answers without a majority", JobKind::Delegate, scattered(), no_answer.clone()),
-        refused(round(
-            "a claim without a majority, which must fail",
-            JobKind::Validate,
-            divided(),
-            not_valid,
-        )),
-        refused(round(
-            "answers without a majority, which must fail",
-            JobKind::Delegate,
-            scattered(),
-            no_answer,
-        )),
+        scattered("answers without a majority"),
+        refused(name, scattered(name)),
+    ]
+}
+
+fn factcheck_rounds() -> Vec<DecidedRound> {
+    let doubtful = |name| {
+        let says = [fact("TRUE"), fact("FALSE"), fact("UNSURE")];
+        let verdicts = json!({ "s1": "TRUE", "s2": "FALSE", "s3": "UNSURE" });
+        round(name, JobKind::Factcheck, says, &split(&verdicts))
+    };
+    let name = "a fact without a majority, which must fail";
+    vec![
+        round(
+            "a fact that two of three confirm",
+            JobKind::Factcheck,
+            [fact("TRUE"), fact("TRUE"), fact("FALSE")],
+            &json!({
+                "verdict": "TRUE", "agreement": 0.6667, "outcome": "agreed", "confidence": 0.6922,
+                "verdicts": { "s1": "TRUE", "s2": "TRUE", "s3": "FALSE" },
+            }),
+        ),
+        doubtful("a fact without a majority"),
+        refused(name, doubtful(name)),
     ]
 }
 

@@ -1,4 +1,4 @@
-"""The snippets of the README, and the plugin as pytest itself runs it."""
+"""The snippets of the README and of the guide, and the plugin as pytest itself runs it."""
 
 import os
 import pathlib
@@ -13,6 +13,8 @@ from jurat import Jurat
 
 README = (pathlib.Path(__file__).parent.parent / "README.md").read_text()
 ADDER, CLIENT, TEST = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+GUIDE = pathlib.Path(os.environ["JURAT_GUIDE"]).read_text()
+GUIDE_CLIENT, GUIDE_TEST = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 FAILING = '''
 def test_wrong(assert_verified):
     assert_verified("2 + 2 = 5")
@@ -70,6 +72,18 @@ def test_the_client_of_the_readme(tmp_path, environment):
     assert "the verdict is INVALID, not VALID" in lines
     assert any(line.startswith("422 ") and " consensus.replicas " in line for line in lines)
     assert lines[-1] == "final"
+
+
+def test_the_snippets_of_the_guide(tmp_path, server, environment):
+    # The executors know nothing of water.
+    text = GUIDE_CLIENT.replace("http://127.0.0.1:5872", server.url).replace("jrt_live_…", server.key)
+    text = text.replace("Water boils at 90 °C at sea level.", "2 + 2 = 4")
+    done = run(tmp_path, environment, "guide.py", text)
+    assert (done.returncode, done.stdout) == (0, "TRUE\n"), done.stderr
+    invoice = "def invoice():\n    return 2, 3, 5\n\n\n"
+    done = run(tmp_path, environment, "test_guide.py", invoice + GUIDE_TEST,
+               "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
 
 
 def test_the_plugin_passes_and_fails_readably(tmp_path, environment):

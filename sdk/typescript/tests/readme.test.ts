@@ -1,4 +1,4 @@
-// The snippets of the README, run as they are.
+// The snippets of the README and of the guide, run as they are.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import { ended, listening, snippets, TestServer } from "./world.ts";
+import { ended, executors, guide, listening, snippets, TestServer } from "./world.ts";
 
 test("the snippets of the README", async () => {
   const [adder, client] = snippets();
@@ -32,6 +32,26 @@ test("the snippets of the README", async () => {
     assert.equal(lines.at(-1), "final");
   } finally {
     await Promise.all(copies.map(ended));
+    await server.stop();
+  }
+});
+
+test("the snippet of the guide", async () => {
+  const server = await TestServer.start();
+  const running = await executors(server.client());
+  try {
+    // The executors know nothing of water.
+    const text = guide()
+      .replace("http://127.0.0.1:5872", server.url)
+      .replace("jrt_live_…", server.key)
+      .replace("Water boils at 90 °C at sea level.", "2 + 2 = 4")
+      .replace("replicas: 3", 'consensus: { session_pool: ["one", "two", "three"] }, replicas: 3');
+    const place = fileURLToPath(new URL("./guide.ts", import.meta.url));
+    await writeFile(place, text);
+    const { stdout } = await promisify(execFile)(process.execPath, [place]);
+    assert.equal(stdout, "TRUE\n");
+  } finally {
+    await Promise.all(running.map((executor) => executor.close()));
     await server.stop();
   }
 });

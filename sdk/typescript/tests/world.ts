@@ -19,6 +19,12 @@ export function snippets(): string[] {
   return [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1]!);
 }
 
+/** The snippet of the guide. */
+export function guide(): string {
+  const text = readFileSync(process.env["JURAT_GUIDE"]!, "utf8");
+  return /```ts\n([\s\S]*?)```/.exec(text)![1]!;
+}
+
 /** The URL that a process says it listens on. */
 export async function listening(child: ChildProcess, stream: "stdout" | "stderr"): Promise<string> {
   const lines: string[] = [];

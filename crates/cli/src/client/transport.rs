@@ -83,6 +83,21 @@ impl ServerTransport {
         }
     }
 
+    /// Waits until no round is in progress in this process; a server's rounds need no process here.
+    pub(super) async fn rounds_ended(&self) {
+        if let Self::InProcess(it) = self {
+            it.engine.drain().await;
+        }
+    }
+
+    /// Ends the rounds in progress in this process as expired.
+    pub(super) async fn release_rounds(&self) {
+        if let Self::InProcess(it) = self {
+            it.engine.stop_rounds();
+            it.engine.release().await;
+        }
+    }
+
     pub(super) async fn close(self) {
         match self {
             Self::Http { .. } => {}

@@ -6,19 +6,21 @@
 mod lines;
 mod message;
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{collections::BTreeMap, io, pin::pin, sync::Arc};
 
+use jurat_engine::{Clock as _, SystemClock};
 use parking_lot::Mutex;
-use tokio::{io::BufReader, sync::Notify, task::JoinSet};
+use tokio::{io::BufReader, sync::oneshot, task::JoinSet};
 
 use self::{
     lines::{InputLine, LineReader},
-    message::RpcMessage,
+    message::{RelayTerms, RpcMessage},
 };
 use super::CommandContext;
 use crate::{client::ApiClient, failure::sentence, output::Output};
 
-/// Maximum number of requests in progress; further ones wait in the pipe.
+/// Maximum number of requests in progress. Further ones are refused instead of left in the pipe, where
+/// they would hold up the message that cancels one.
 const MOST: usize = 64;
 
 pub(super) async fn run(context: &CommandContext) -> anyhow::Result<u8> {
@@ -29,33 +31,41 @@ pub(super) async fn run(context: &CommandContext) -> anyhow::Result<u8> {
     let mut lines = LineReader::new(BufReader::new(tokio::io::stdin()));
     let mut has_ended = false;
     while !has_ended || !relay.in_flight.is_empty() {
-        relay.rest().await;
         tokio::select! {
             Some(done) = relay.in_flight.join_next(), if !relay.in_flight.is_empty() => {
                 relay.ended(done?)?;
             }
-            line = lines.next(), if !has_ended && relay.in_flight.len() < MOST => match line? {
+            line = lines.next(), if !has_ended => match line? {
                 InputLine::Text(text) => relay.take(text).await?,
                 InputLine::TooLong => relay.out.data(&message::too_long())?,
                 InputLine::End => has_ended = true,
             },
+            () = rested(relay.client.as_deref()), if relay.in_flight.is_empty() => {
+                relay.release().await;
+            }
         }
     }
-    relay.rest().await;
+    // Nobody is left who could ask for their results.
+    if let Some(client) = &relay.client {
+        client.release_rounds().await;
+    }
+    relay.release().await;
     Ok(0)
 }
 
 struct McpRelay<'a> {
     context: &'a CommandContext,
     out: Output,
-    /// Only while a request is in progress: in between, other processes can use the store, and the
-    /// next request finds a server that was started meanwhile.
+    /// Only while a request or a round of this process is in progress: in between, other processes
+    /// can use the store, and the next request finds a server that was started meanwhile.
     client: Option<Arc<ApiClient>>,
     in_flight: JoinSet<AnsweredRequest>,
-    /// Signals that cancel requests, by the id of the request.
-    offs: BTreeMap<String, Arc<Notify>>,
+    /// Where to send the message that cancels a request, by the id of the request.
+    offs: BTreeMap<String, oneshot::Sender<RpcMessage>>,
     /// The revision that `initialize` agreed on. The newest revision is named in each message.
     revision: Arc<Mutex<Option<String>>>,
+    /// Tells the requests of this client from those of others with the same key.
+    session: String,
 }
 
 /// A request that has ended: its id, and whether its answer could be printed.
@@ -70,15 +80,22 @@ impl<'a> McpRelay<'a> {
             in_flight: JoinSet::new(),
             offs: BTreeMap::new(),
             revision: Arc::default(),
+            session: format!("{:032x}", SystemClock.bits()),
         }
     }
 
-    /// Releases the store and the server while no request is in progress.
-    async fn rest(&mut self) {
-        if self.in_flight.is_empty()
-            && let Some(client) = self.client.take().and_then(Arc::into_inner)
-        {
+    /// Releases the store and the server.
+    async fn release(&mut self) {
+        if let Some(client) = self.client.take().and_then(Arc::into_inner) {
             client.close().await;
+        }
+    }
+
+    fn terms(&self) -> RelayTerms {
+        RelayTerms {
+            revision: self.revision.lock().clone(),
+            tools: self.context.config.tools.clone(),
+            session: self.session.clone(),
         }
     }
 
@@ -90,8 +107,9 @@ impl<'a> McpRelay<'a> {
     async fn take(&mut self, line: Vec<u8>) -> anyhow::Result<()> {
         let message = RpcMessage::read(line);
         if let Some(id) = message.cancels() {
-            if let Some(off) = self.offs.get(&id) {
-                off.notify_one();
+            if let Some(off) = self.offs.remove(&id) {
+                // A request that has just ended needs no cancelling.
+                let _ended = off.send(message);
             }
             return Ok(());
         }
@@ -99,22 +117,32 @@ impl<'a> McpRelay<'a> {
         if message.is_notification() {
             return Ok(());
         }
+        if MOST <= self.in_flight.len() {
+            return Ok(self.out.data(&message.one_too_many(MOST))?);
+        }
         let client = match self.connected().await {
             Ok(client) => client,
             Err(error) => return Ok(self.out.data(&message.failed(&sentence(&error)))?),
         };
-        let off = Arc::new(Notify::new());
-        self.offs.insert(message.id_text(), Arc::clone(&off));
-        let (out, revision) = (self.out, Arc::clone(&self.revision));
-        let tools = self.context.config.tools.clone();
+        let (off, cancelled) = oneshot::channel();
+        self.offs.insert(message.id_text(), off);
+        let (out, revision, terms) = (self.out, Arc::clone(&self.revision), self.terms());
         self.in_flight.spawn(async move {
-            let id = message.id_text();
-            let taken = tokio::select! {
-                taken = answer(&client, out, (&message, &tools), &revision) => taken,
-                // Dropping the request notifies the server.
-                () = off.notified() => Ok(()),
+            let taken = {
+                let mut answering = pin!(answer(&client, out, (&message, &terms), &revision));
+                tokio::select! {
+                    taken = &mut answering => taken,
+                    Ok(off) = cancelled => {
+                        // The newest revision cancels a request by dropping it. To older ones that
+                        // means nothing, so the server is told while the request is there.
+                        if !message.is_self_contained() {
+                            let _unheard = client.exchange(off.call(&terms), |_| Ok(())).await;
+                        }
+                        Ok(())
+                    }
+                }
             };
-            (id, taken)
+            (message.id_text(), taken)
         });
         Ok(())
     }
@@ -132,16 +160,24 @@ impl<'a> McpRelay<'a> {
     }
 }
 
+/// Resolves when the store and the server can be released: if no round is in progress, either, such
+/// as one that a call returned because it took too long.
+async fn rested(client: Option<&ApiClient>) {
+    match client {
+        Some(client) => client.rounds_ended().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Sends a request, and prints its replies.
 async fn answer(
     client: &ApiClient,
     out: Output,
-    (message, tools): (&RpcMessage, &[String]),
+    (message, terms): (&RpcMessage, &RelayTerms),
     revision: &Mutex<Option<String>>,
 ) -> io::Result<()> {
-    let known = revision.lock().clone();
     let mut is_answered = false;
-    let exchanged = client.exchange(message.call(known.as_deref(), tools), |text| {
+    let exchanged = client.exchange(message.call(terms), |text| {
         let reply = message.reply(text);
         is_answered |= reply.is_last;
         if let Some(agreed) = reply.revision {

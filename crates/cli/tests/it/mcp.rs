@@ -6,6 +6,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Stdio},
 };
 
+use jurat_testkit::fake_executor::{FakeExecutor, answers, gated, hangs};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -130,6 +131,107 @@ fn the_newest_revision_needs_no_handshake_and_a_request_can_be_cancelled() {
     drop(server);
 }
 
+/// Sends a call whose id is 1.
+fn start(client: &mut Spoken, params: &Value) {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    client.say(&call.to_string());
+}
+
+/// Cancels the call whose id is 1.
+fn cancel(client: &mut Spoken) {
+    let params = json!({ "requestId": 1 });
+    let off = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+    client.say(&off.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_call_of_an_older_revision_cancels_its_round() {
+    for has_server in [true, false] {
+        let home = Home::new();
+        let server = has_server.then(|| home.serve());
+        let fake = FakeExecutor::start(hangs()).await;
+        home.run(&["executors", "add", "slow", &fake.url()]).ok();
+        let mut client = Spoken::start(&home);
+        client.initialize();
+        start(&mut client, &validate());
+        fake.wait_for_calls(1).await;
+        cancel(&mut client);
+        let listed = json!({ "name": "list_rounds", "arguments": {} });
+        let listed = client.ask("tools/call", &listed);
+        let id = &listed["result"]["structuredContent"]["items"][0]["round_id"];
+        let waited = json!({ "name": "wait_round", "arguments": { "round_id": id } });
+        let shown = client.ask("tools/call", &waited);
+        assert_eq!(shown["result"]["structuredContent"]["state"], "cancelled", "{shown}");
+        assert_eq!(client.end(), 0);
+        drop(server);
+    }
+}
+
+/// A client without a server whose round goes on after its call: these tools have no handles, but a
+/// caller that cancels one leaves its round, as one that gets a handle does.
+async fn left_open(home: &Home, fake: &FakeExecutor) -> Spoken {
+    fs::write(home.state().join("jurat.toml"), "[mcp]\ntools = \"cortensor,consensus\"\n").unwrap();
+    home.run(&["executors", "add", "slow", &fake.url()]).ok();
+    let mut client = Spoken::start(home);
+    client.initialize();
+    start(&mut client, &json!({ "name": "cortensor_delegate_v1", "arguments": { "prompt": "x" } }));
+    fake.wait_for_calls(1).await;
+    cancel(&mut client);
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_server_a_round_goes_on_after_its_call_and_can_be_awaited() {
+    let home = Home::new();
+    let fake = FakeExecutor::start(gated(answers(json!({ "answer": "42" })))).await;
+    let mut client = left_open(&home, &fake).await;
+    let listed = json!({ "name": "list_rounds", "arguments": {} });
+    let listed = client.ask("tools/call", &listed);
+    let round = &listed["result"]["structuredContent"]["items"][0];
+    assert_eq!(round["state"], "open", "{listed}");
+    fake.release();
+    let waited = json!({ "name": "wait_round", "arguments": { "round_id": round["round_id"] } });
+    let ended = client.ask("tools/call", &waited);
+    let body = &ended["result"]["structuredContent"];
+    assert_eq!((&body["state"], &body["status"]), (&json!("closed"), &json!("OK")), "{ended}");
+    assert_eq!(client.end(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_the_end_of_the_input_open_rounds_end_too() {
+    let home = Home::new();
+    let fake = FakeExecutor::start(hangs()).await;
+    let mut client = left_open(&home, &fake).await;
+    // An answer to a later message: the call has been dropped.
+    client.ask("ping", &json!({}));
+    assert_eq!(client.end(), 0);
+    let listed = home.run(&["rounds", "list", "--json"]).ok().json();
+    assert_eq!(listed["items"][0]["state"], "expired", "{listed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_requests_than_the_command_takes_are_refused_and_leave_room_to_cancel() {
+    let home = Home::new();
+    let server = home.serve();
+    let fake = FakeExecutor::start(hangs()).await;
+    home.run(&["executors", "add", "slow", &fake.url()]).ok();
+    let mut client = Spoken::start(&home);
+    client.initialize();
+    for id in 1..=64 {
+        let call =
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": validate() });
+        client.say(&call.to_string());
+    }
+    fake.wait_for_calls(64).await;
+    let refused = client.ask("ping", &json!({}));
+    assert_eq!(refused["error"]["data"]["code"], "rate_limited", "{refused}");
+    cancel(&mut client);
+    let is_answered = |client: &mut Spoken| client.ask("ping", &json!({})).get("result").is_some();
+    while !is_answered(&mut client) {}
+    drop(client);
+    drop(server);
+}
+
 #[test]
 fn the_configured_sets_of_tools_apply_with_a_server_and_without_one() {
     let home = Home::new();
@@ -144,7 +246,9 @@ fn the_configured_sets_of_tools_apply_with_a_server_and_without_one() {
     };
     let alone = listed(&mut client);
     assert!(alone.contains(&"run_verifier".to_owned()), "{alone:?}");
-    assert!(alone.iter().all(|name| name.contains("verifier")), "{alone:?}");
+    // Runs of verifiers are rounds, which may take longer than a call.
+    let is_known = |name: &str| name.contains("verifier") || name.ends_with("_round");
+    assert!(alone.iter().all(|name| is_known(name)), "{alone:?}");
     let server = home.serve();
     assert_eq!(listed(&mut client), alone);
     assert_eq!(client.end(), 0);

@@ -6,8 +6,8 @@ use jurat_core::code::ProblemCode;
 use jurat_testkit::{
     fake_executor::{Behaviour, FakeExecutor, says_valid},
     surface_table::{
-        self, BadRequest, JobKind, Sender, Surface, assert_decided, bad_requests, decided_rounds,
-        decision_of, patched,
+        self, BadRequest, JobKind, Sender, Sending, Surface, assert_decided, bad_requests,
+        decided_rounds, decision_of, patched,
     },
 };
 use serde_json::Value;
@@ -24,6 +24,7 @@ struct Desk {
     http: Http,
     reader: String,
     poor: String,
+    hasty: String,
     _executors: Vec<FakeExecutor>,
 }
 
@@ -38,20 +39,39 @@ impl Desk {
             assert_eq!(status, 201, "{reply}");
             executors.push(fake);
         }
+        for (fake, body) in surface_table::sick_executors().await {
+            let (status, reply) = http.post("/v1/executors", &body);
+            assert_eq!(status, 201, "{reply}");
+            surface_table::fall_ill(&fake);
+            let check = format!("/v1/executors/{}/check", body["name"].as_str().unwrap());
+            http.post(&check, &Value::Null);
+            executors.push(fake);
+        }
         let key = |args: &[&str]| home.run(&[&["keys", "create"], args].concat()).ok().out;
         let reader = key(&["reader", "--scope", "rounds:read"]).trim().to_owned();
         let poor = key(&["poor", "--account", "acct_poor"]).trim().to_owned();
-        Self { home, server, http, reader, poor, _executors: executors }
+        let hasty = key(&["hasty", "--rate-per-minute", "1"]).trim().to_owned();
+        let spent = home.command(&["rounds", "list"]).env("JURAT_KEY", &hasty).output().unwrap();
+        assert!(spent.status.success());
+        Self { home, server, http, reader, poor, hasty, _executors: executors }
     }
 
     /// Sends a request from a file.
-    fn send(&self, kind: JobKind, request: &Value, sender: Sender) -> Ran {
-        fs::write(self.home.path().join("request.json"), request.to_string()).unwrap();
+    fn send(&self, kind: JobKind, request: &Value, (sender, sending): (Sender, Sending)) -> Ran {
+        let text = match sending {
+            Sending::AsText(text) => text.to_owned(),
+            Sending::AsJson | Sending::UnderUsedKey => request.to_string(),
+        };
+        fs::write(self.home.path().join("request.json"), text).unwrap();
         let mut command = self.home.command(&[kind.as_str(), "--file", "request.json", "--json"]);
+        if sending == Sending::UnderUsedKey {
+            command.args(["--idempotency-key", kind.as_str()]);
+        }
         match sender {
             Sender::Operator => &mut command,
             Sender::Reader => command.env("JURAT_KEY", &self.reader),
             Sender::Poor => command.env("JURAT_KEY", &self.poor),
+            Sender::Hasty => command.env("JURAT_KEY", &self.hasty),
             // Another folder has no key for this server.
             Sender::Nobody => command
                 .env("JURAT_STATE_DIR", self.home.path().join("elsewhere"))
@@ -74,7 +94,7 @@ async fn a_command_gives_the_decision_of_the_api() {
         let desk = Desk::with(round.executors.clone()).await;
         let request = patched(round.kind.request(), &round.patch);
         let (_, reply) = desk.http.post(&format!("/api/v3/{}", round.kind.as_str()), &request);
-        let ran = desk.send(round.kind, &request, Sender::Operator);
+        let ran = desk.send(round.kind, &request, (Sender::Operator, Sending::AsJson));
         let printed = ran.json();
         assert_eq!(printed["code"].as_str(), round.code, "{}: {printed}", round.name);
         assert_eq!(ran.code, i32::from(round.code.is_some()), "{}: {printed}", round.name);
@@ -101,8 +121,14 @@ async fn a_command_refuses_a_bad_request_with_the_code_of_the_api() {
     let desk = Desk::with([says_valid(), says_valid(), says_valid()]).await;
     for bad in bad_requests() {
         for kind in JobKind::ALL {
-            let Some(expected) = bad.code(Surface::Cli) else { continue };
-            let ran = desk.send(kind, &bad.request(kind), bad.sender);
+            let Some(expected) = bad.code(Surface::Cli).filter(|_| bad.is_for(kind)) else {
+                continue;
+            };
+            let by = (bad.sender, bad.sending);
+            if bad.sending == Sending::UnderUsedKey {
+                desk.send(kind, &kind.request(), by).ok();
+            }
+            let ran = desk.send(kind, &bad.request(kind), by);
             assert_eq!(code_of(&ran), expected, "{kind:?}, {}: {}", bad.name, ran.err);
             assert_eq!(ran.code, exit_code(&bad, expected), "{kind:?}, {}", bad.name);
         }

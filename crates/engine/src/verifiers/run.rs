@@ -63,6 +63,22 @@ pub struct VerifierRunView {
     pub is_repeated: bool,
 }
 
+/// A begun verifier run.
+#[derive(Debug)]
+pub struct VerifierRunHandle {
+    /// Its round.
+    pub begun: RoundHandle,
+    found: ResolvedVerifier,
+}
+
+impl VerifierRunHandle {
+    /// Waits for the end of the run.
+    pub async fn wait(self) -> Result<VerifierRunView, EngineError> {
+        let (round, is_repeated) = self.begun.wait_or_retry().await?;
+        verifier_run_view(round, &self.found, is_repeated)
+    }
+}
+
 impl Engine {
     /// Lets the judge of a verifier decide. A failure of the judge is the end of a run, not an
     /// error; inputs that do not fit the contract are an error, and leave no trace.
@@ -73,29 +89,17 @@ impl Engine {
         watcher: RoundWatcher,
         once: Option<IdempotencyKey>,
     ) -> Result<VerifierRunView, EngineError> {
-        let (begun, found) = self.begin_verifier_run(caller, request, watcher, once).await?;
-        let (round, is_repeated) = begun.wait_or_retry().await?;
-        verifier_run_view(round, &found, is_repeated)
+        self.verifier_run_begin(caller, request, watcher, once).await?.wait().await
     }
 
     /// Begins the round of a verifier run, and lets it run.
     pub async fn verifier_run_begin(
         &self,
         caller: &Caller,
-        request: VerifierRunOrder,
-        once: Option<IdempotencyKey>,
-    ) -> Result<RoundHandle, EngineError> {
-        let watcher = RoundWatcher::nobody();
-        Ok(self.begin_verifier_run(caller, request, watcher, once).await?.0)
-    }
-
-    async fn begin_verifier_run(
-        &self,
-        caller: &Caller,
         mut request: VerifierRunOrder,
         watcher: RoundWatcher,
         once: Option<IdempotencyKey>,
-    ) -> Result<(RoundHandle, ResolvedVerifier), EngineError> {
+    ) -> Result<VerifierRunHandle, EngineError> {
         require_scope(caller, Scope::VerifiersRun)?;
         let version = self.verifier_resolve(caller, &request.reference).await?;
         request.provenance = self.provenance_checked(caller, &request.provenance).await?;
@@ -111,7 +115,7 @@ impl Engine {
             idempotency_key: once,
             verifier_run: Some((ticket, found.clone())),
         };
-        Ok((self.begin_round(start).await?, found))
+        Ok(VerifierRunHandle { begun: self.begin_round(start).await?, found })
     }
 
     /// Checks that the request fits the contract of the version, and names judges that may be

@@ -128,7 +128,9 @@ async fn run_verifier(
     let reference = verifiers::pinned(verifiers::reference(name)?, order.version)?;
     let request = verifier_run_request(reference, order);
     let key = context::key_of(sent, "verifier_run");
-    Ok(call.engine.verifier_run_begin(&call.caller, request, Some(key)).await)
+    let nobody = RoundWatcher::nobody();
+    let begun = call.engine.verifier_run_begin(&call.caller, request, nobody, Some(key)).await;
+    Ok(begun.map(|run| run.begun))
 }
 
 fn refused(sent: &SendRequest, error: &EngineError) -> A2aError {

@@ -6,6 +6,9 @@ use axum::http::{HeaderMap, Uri, header, uri::Authority};
 use jurat_core::code::ProblemCode;
 use jurat_wire::problem::Problem;
 
+/// The port of a URL that names none.
+const HTTP_PORT: u16 = 80;
+
 /// The names and addresses that requests may carry in `Host` and `Origin`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AllowedHosts {
@@ -57,6 +60,14 @@ impl AllowedHosts {
         let of_headers = hosts.map(|value| authority(value).is_some_and(|it| is_local(it.host())));
         let named: Vec<bool> = of_uri.into_iter().chain(of_headers).collect();
         !named.is_empty() && named.into_iter().all(|is_local| is_local)
+    }
+
+    /// Whether an authority names the port at which a request arrived: at another one of the same
+    /// host, another program may listen. A call within this process arrives at no port.
+    pub(crate) fn is_port_of(authority: &str, arrived: Option<SocketAddr>) -> bool {
+        let Ok(authority) = authority.parse::<Authority>() else { return false };
+        let port = authority.port_u16().unwrap_or(HTTP_PORT);
+        arrived.is_none_or(|at| at.port() == port)
     }
 
     fn is_named(&self, host: &str) -> bool {
@@ -176,6 +187,19 @@ mod tests {
         assert!(is_local("http://localhost/mcp", &[]));
         assert!(!is_local("http://jurat.example/mcp", &["localhost"]));
         assert!(!is_local("/mcp", &[]), "a client of HTTP 1.1 names its host");
+    }
+
+    #[test]
+    fn another_port_of_the_same_host_is_not_that_of_the_request() {
+        let arrived = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        for own in ["localhost:5872", "127.0.0.1:5872", "[::1]:5872"] {
+            assert!(AllowedHosts::is_port_of(own, arrived(5872)), "{own}");
+        }
+        for foreign in ["localhost:5873", "localhost", "[::1]", "localhost:99999", ""] {
+            assert!(!AllowedHosts::is_port_of(foreign, arrived(5872)), "{foreign}");
+        }
+        assert!(AllowedHosts::is_port_of("jurat.example", arrived(80)));
+        assert!(AllowedHosts::is_port_of("localhost:1", None));
     }
 
     #[test]

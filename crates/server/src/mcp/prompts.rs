@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     sets::ToolSelection,
+    surface::not_found,
     tools::{self, ListedTool},
 };
 
@@ -91,7 +92,7 @@ pub(super) fn filled(
     let found = PROMPTS.iter().find(|it| it.name == name && it.is_visible(caller, selection));
     let prompt = found.ok_or_else(|| {
         let name: String = name.chars().take(200).collect();
-        ErrorData::invalid_params(format!("there is no prompt `{name}`"), None)
+        not_found(format!("there is no prompt `{name}`"))
     })?;
     let text = prompt.with(arguments)?;
     let message = PromptMessage::new_text(Role::User, text);
@@ -100,7 +101,7 @@ pub(super) fn filled(
 
 impl JobPrompt {
     fn is_visible(&self, caller: &Caller, selection: &ToolSelection) -> bool {
-        let can_use = |it: &ListedTool| selection.has(it.set) && it.lacks(caller).is_none();
+        let can_use = |it: &ListedTool| it.is_in(selection) && it.lacks(caller).is_none();
         self.tools.iter().all(|name| tools::find(name).is_some_and(can_use))
     }
 

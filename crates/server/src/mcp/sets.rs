@@ -10,7 +10,7 @@ use crate::{
     operation::{Operation, Tool},
     resources::{
         AGENT_RUNS, CONSENSUS, CREDITS, KEYS, PEOPLE, ROUNDS, TASKS, TEMPLATES, VERIFIERS,
-        WORKFLOW_TOOLS, WORKFLOWS,
+        WEBHOOKS, WORKFLOW_TOOLS, WORKFLOWS,
     },
 };
 
@@ -41,7 +41,7 @@ pub(crate) enum ToolSet {
     Templates,
     /// Tasks and agent runs.
     Tasks,
-    /// Keys, credit, teams, shares and invitations.
+    /// Keys, credit, teams, shares, invitations and webhooks.
     Account,
     /// The work of operators.
     Admin,
@@ -72,7 +72,7 @@ impl ToolSet {
             WORKFLOWS | WORKFLOW_TOOLS => Self::Workflows,
             TEMPLATES => Self::Templates,
             TASKS | AGENT_RUNS => Self::Tasks,
-            PEOPLE | KEYS | CREDITS => Self::Account,
+            PEOPLE | KEYS | CREDITS | WEBHOOKS => Self::Account,
             _ => Self::Admin,
         }
     }

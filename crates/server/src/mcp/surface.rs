@@ -1,7 +1,7 @@
 //! The requests of protocol clients: server information, the list of tools, and tool calls.
 
 use axum::http::request::Parts;
-use jurat_core::account::caller::Caller;
+use jurat_core::{account::caller::Caller, code::ProblemCode};
 use jurat_engine::{Engine, EngineError};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -14,9 +14,11 @@ use rmcp::{
     },
     service::RequestContext,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{
+    cancel::{CallInFlight, CallSignals, CallsInFlight},
     confirm::{Consent, consent},
     dispatch::{self, InProcessRouter, ProblemReply},
     progress::ProgressReporter,
@@ -41,6 +43,9 @@ pub(super) struct McpSurface {
     pub(super) engine: Engine,
     pub(super) operations: InProcessRouter,
     pub(super) selection: ToolSelection,
+    pub(super) calls: CallsInFlight,
+    /// When the message arrived.
+    pub(super) arrived: Instant,
 }
 
 /// The HTTP request of a message, and its caller.
@@ -50,21 +55,30 @@ fn sender(context: &RequestContext<RoleServer>) -> Result<(&Parts, &Caller), Err
     sender.ok_or_else(|| ErrorData::internal_error("the call came without a caller", None))
 }
 
+/// Whether a message is of a revision before 2026-07-28.
+fn is_old(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_none_or(|it| it < ProtocolVersion::V_2026_07_28)
+}
+
+/// The error about a name that does not exist for the caller.
+pub(super) fn not_found(text: String) -> ErrorData {
+    ErrorData::invalid_params(text, Some(json!({ "code": ProblemCode::NotFound.as_str() })))
+}
+
 impl McpSurface {
     /// A tool that exists for the request.
     fn tool(&self, name: &str) -> Result<&'static ListedTool, ErrorData> {
         let shown: String = name.chars().take(200).collect();
-        let found = tools::find(name).ok_or_else(|| {
-            ErrorData::invalid_params(format!("there is no tool `{shown}`"), None)
-        })?;
-        if self.selection.has(found.set) {
+        let found =
+            tools::find(name).ok_or_else(|| not_found(format!("there is no tool `{shown}`")))?;
+        if found.is_in(&self.selection) {
             return Ok(found);
         }
         let text = format!(
             "the tool `{shown}` belongs to the set `{}`, which is not selected; add it to the query parameter `tools`, or ask the operator to add it to the setting `mcp.tools`",
             found.set.as_str()
         );
-        Err(ErrorData::invalid_params(text, None))
+        Err(not_found(text))
     }
 
     fn reader<'a>(
@@ -92,10 +106,21 @@ impl McpSurface {
             Ok(request) => request,
             Err(problem) => return Ok(Err(problem.into())),
         };
+        let is_old = is_old(context);
+        // Closing the connection is how clients of the newest revision cancel.
+        let entered = is_old.then(|| self.calls.enter(message, caller, &json!(context.id)));
+        let signals = CallSignals {
+            left: context.ct.clone(),
+            off: entered.as_ref().map(CallInFlight::signal).unwrap_or_default(),
+            survives_connection: is_old,
+        };
         let Some(run) = tool.run else {
             let sent = dispatch::send(&self.operations, message, operation, request);
-            let reply = context.ct.run_until_cancelled(sent).await;
-            let reply = reply.unwrap_or_else(|| Err(cancelled().into()));
+            let reply = tokio::select! {
+                biased;
+                reply = sent => reply,
+                _ = signals.departed() => Err(cancelled().into()),
+            };
             return Ok(match given {
                 Some((shape, given)) => reply.and_then(|it| Ok(shape(&given, it)?)),
                 None => reply,
@@ -112,7 +137,8 @@ impl McpSurface {
             caller,
             request,
             progress: ProgressReporter::new(context.peer.clone(), token),
-            gone: context.ct.clone(),
+            signals,
+            arrived: self.arrived,
         };
         Ok(run(call).await.map_err(ProblemReply::from))
     }
@@ -133,7 +159,7 @@ impl ServerHandler for McpSurface {
         let caller = sender(&context)?.1;
         let listed = ListToolsResult::with_all_items(tools::listed(caller, &self.selection));
         // Older revisions have no lifetime for lists.
-        if context.protocol_version().is_none_or(|it| it < ProtocolVersion::V_2026_07_28) {
+        if is_old(&context) {
             return Ok(listed);
         }
         Ok(listed.with_ttl_ms(LIST_FRESH_MS).with_cache_scope(CacheScope::Private))

@@ -1,6 +1,9 @@
 //! The list of tools, generated from the declared operations.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+};
 
 use jurat_core::account::caller::{Caller, Scope};
 use rmcp::model::JsonObject;
@@ -19,6 +22,8 @@ pub(super) struct ListedTool {
     pub(super) operation: &'static Operation,
     pub(super) tool: &'static Tool,
     pub(super) set: ToolSet,
+    /// Further sets that have the tool.
+    also_in: BTreeSet<ToolSet>,
     /// Whether this is a second name.
     is_alias: bool,
     description: rmcp::model::Tool,
@@ -26,12 +31,17 @@ pub(super) struct ListedTool {
 
 /// Every tool, in the order of the declarations, built once.
 static ALL: LazyLock<Vec<ListedTool>> = LazyLock::new(|| {
-    let tools = operations().iter().flat_map(|it| it.tools.iter().map(move |tool| (it, tool)));
-    let named = tools.flat_map(|(operation, tool)| {
+    let tools = || operations().iter().flat_map(|it| it.tools.iter().map(move |tool| (it, tool)));
+    // The sets with a tool that may return an open round.
+    let handing = tools().filter(|(_, tool)| tool.run.is_some());
+    let handing: BTreeSet<ToolSet> = handing.map(|(it, tool)| ToolSet::of(it, tool)).collect();
+    let named = tools().flat_map(|(operation, tool)| {
+        let also_in = if tool.follows_rounds { handing.clone() } else { BTreeSet::new() };
         tool.names.iter().enumerate().map(move |(nth, name)| ListedTool {
             operation,
             tool,
             set: ToolSet::of(operation, tool),
+            also_in: also_in.clone(),
             is_alias: 0 < nth,
             description: description(operation, tool, name),
         })
@@ -48,7 +58,7 @@ pub(super) fn listed(caller: &Caller, selection: &ToolSelection) -> Vec<rmcp::mo
     let is_listed = |it: &&ListedTool| {
         // Clients of the other system look for every name that they know.
         let lists_aliases = selection.lists_aliases || it.set == ToolSet::Cortensor;
-        let is_wanted = selection.has(it.set) && (lists_aliases || !it.is_alias);
+        let is_wanted = it.is_in(selection) && (lists_aliases || !it.is_alias);
         is_wanted && it.lacks(caller).is_none()
     };
     ALL.iter().filter(is_listed).map(|it| it.description.clone()).collect()
@@ -69,6 +79,11 @@ impl ListedTool {
             |it: &StandIn| !is_given(it.lacks) && it.has.iter().any(|name| is_given(name));
         let other = self.tool.stand_in.filter(is_meant).and_then(|it| find(it.tool));
         other.unwrap_or(self)
+    }
+
+    /// Whether one of the selected sets has the tool.
+    pub(super) fn is_in(&self, selection: &ToolSelection) -> bool {
+        selection.has(self.set) || self.also_in.iter().any(|set| selection.has(*set))
     }
 
     /// A scope that the tool needs and the caller does not have.

@@ -3,13 +3,11 @@
 use std::{future::pending, pin::pin, time::Duration};
 
 use jurat_core::{account::caller::Scope, code::ProblemCode, id::RoundId, round::Round};
-use jurat_engine::RoundProgress;
+use jurat_engine::{EngineError, RoundProgress};
 use jurat_wire::problem::Problem;
-use tokio::{
-    sync::mpsc::UnboundedReceiver,
-    time::{Instant, timeout_at},
-};
+use tokio::{sync::mpsc::UnboundedReceiver, time::timeout_at};
 
+use super::cancel::Departure;
 use crate::{operation::ToolCall, request::encode};
 
 /// The longest that a call takes, in seconds: common clients give up after a minute.
@@ -17,11 +15,10 @@ pub(crate) const LONGEST_CALL_S: u64 = 45;
 
 /// A round in progress.
 pub(crate) struct WatchedRound {
+    pub(crate) id: RoundId,
     pub(crate) progress: UnboundedReceiver<RoundProgress>,
     /// Number of replicas that are asked.
     pub(crate) replicas: usize,
-    /// Known from the round's first step on, if not earlier.
-    pub(crate) round: Option<RoundId>,
 }
 
 /// The end of a watch.
@@ -31,23 +28,36 @@ pub(crate) enum WatchEnd<T> {
     StillOpen(Box<Round>),
 }
 
+/// A begun round. Until it is open it has no id that a call could return, so a call whose time is
+/// up gives it up; nothing is begun for a caller who has left.
+pub(crate) async fn begun<T>(
+    call: &ToolCall<'_>,
+    beginning: impl Future<Output = Result<T, EngineError>>,
+) -> Result<T, Problem> {
+    tokio::select! {
+        biased;
+        begun = beginning => begun.map_err(|error| encode::engine_problem(&error)),
+        () = time_is_up(call) => Err(Problem::new(
+            ProblemCode::Overloaded,
+            format!("the round could not begin within {LONGEST_CALL_S} seconds, so it was given up and no executor was called; `list_rounds` shows it if it began at the last moment"),
+        )),
+        _ = call.signals.departed() => Err(cancelled()),
+    }
+}
+
 /// The result of a round, or the round itself if it takes too long for one call. If the caller
-/// leaves before that, the round is cancelled.
+/// gives up before that, the round is cancelled.
 pub(crate) async fn until_end<T>(
     call: &mut ToolCall<'_>,
     mut watched: WatchedRound,
     ending: impl Future<Output = T>,
 ) -> Result<WatchEnd<T>, Problem> {
     let mut ending = pin!(ending);
-    let time_up = Instant::now() + Duration::from_secs(LONGEST_CALL_S);
-    // A key that cannot read rounds could not use the id of one.
-    let can_follow = call.caller.may(Scope::RoundsRead);
+    let mut time_up = pin!(time_is_up(&*call));
     loop {
-        let is_left_open = can_follow && watched.round.is_some();
         tokio::select! {
             biased;
             Some(step) = watched.progress.recv() => {
-                watched.round.get_or_insert_with(|| of(&step).clone());
                 tell(call, &step, watched.replicas).await;
             }
             ended = &mut ending => {
@@ -57,9 +67,8 @@ pub(crate) async fn until_end<T>(
                 }
                 return Ok(WatchEnd::Ended(ended));
             }
-            _elapsed = timeout_at(time_up, pending::<()>()), if is_left_open => {
-                let Some(id) = &watched.round else { continue };
-                let round = call.engine.round_show(call.caller, id).await;
+            () = &mut time_up => {
+                let round = call.engine.round_show(call.caller, &watched.id).await;
                 let round = round.map_err(|error| encode::engine_problem(&error))?;
                 return Ok(match round.closing {
                     None => WatchEnd::StillOpen(Box::new(round)),
@@ -67,13 +76,27 @@ pub(crate) async fn until_end<T>(
                     Some(_) => WatchEnd::Ended(ending.await),
                 });
             }
-            () = call.gone.cancelled() => {
-                if let Some(round) = &watched.round {
-                    cancel_round(call, round).await;
+            departure = call.signals.departed() => {
+                if departure == Departure::Cancelled {
+                    cancel_round(call, &watched.id).await;
                 }
                 return Err(cancelled());
             }
         }
+    }
+}
+
+/// Resolves when a call must be answered. The time counts from its arrival, so a round that waited
+/// before it began has less of it. A key that cannot read rounds could not use the id of one, so
+/// its calls wait for the end.
+fn time_is_up(call: &ToolCall<'_>) -> impl Future<Output = ()> + use<> {
+    let until = call.arrived + Duration::from_secs(LONGEST_CALL_S);
+    let can_follow = call.caller.may(Scope::RoundsRead);
+    async move {
+        if !can_follow {
+            pending::<()>().await;
+        }
+        let _elapsed = timeout_at(until, pending::<()>()).await;
     }
 }
 
@@ -92,14 +115,6 @@ async fn cancel_round(call: &ToolCall<'_>, round: &RoundId) {
 /// A placeholder for the answer that is not sent; no client reads it.
 pub(crate) fn cancelled() -> Problem {
     Problem::new(ProblemCode::Conflict, "the caller cancelled the request")
-}
-
-const fn of(step: &RoundProgress) -> &RoundId {
-    match step {
-        RoundProgress::ReplicaStarted { round, .. }
-        | RoundProgress::ReplicaDone { round, .. }
-        | RoundProgress::Decided { round, .. } => round,
-    }
 }
 
 fn said(step: &RoundProgress, of: usize) -> String {

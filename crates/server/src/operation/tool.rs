@@ -6,10 +6,11 @@ use jurat_engine::Engine;
 use jurat_wire::problem::Problem;
 use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::Value;
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::Operation;
-use crate::mcp::{ProgressReporter, ToolRequest, render, schema};
+use crate::mcp::{CallSignals, ProgressReporter, ToolRequest, render, schema};
 
 /// The future result of a tool.
 pub(crate) type ToolFuture<'a> = BoxFuture<'a, Result<Value, Problem>>;
@@ -26,8 +27,9 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) request: ToolRequest,
     pub(crate) progress: ProgressReporter,
-    /// Cancelled when the caller disconnects or cancels the call.
-    pub(crate) gone: tokio_util::sync::CancellationToken,
+    pub(crate) signals: CallSignals,
+    /// When the message arrived.
+    pub(crate) arrived: Instant,
 }
 
 /// A tool, as its operation declares it.
@@ -56,6 +58,8 @@ pub(crate) struct Tool {
     pub(crate) is_confirmed: bool,
     /// Whether it has a name of another system, and is listed only if the operator turns that on.
     pub(crate) is_for_peers: bool,
+    /// Whether it takes an open round from a call that could not wait for its end.
+    pub(crate) follows_rounds: bool,
     /// The tool that clients mean who send other arguments.
     pub(crate) stand_in: Option<StandIn>,
 }
@@ -179,6 +183,7 @@ impl Tool {
             run: None,
             is_confirmed: false,
             is_for_peers: false,
+            follows_rounds: false,
             stand_in: None,
         }
     }
@@ -321,6 +326,12 @@ impl Tool {
     /// the body, which those clients parse.
     pub(crate) const fn for_peers(mut self) -> Self {
         self.is_for_peers = true;
+        self
+    }
+
+    /// Puts the tool into every set with a tool that returns open rounds.
+    pub(crate) const fn follows_rounds(mut self) -> Self {
+        self.follows_rounds = true;
         self
     }
 

@@ -25,8 +25,11 @@ pub(crate) fn base(engine: &Engine, headers: &HeaderMap) -> String {
 }
 
 /// The base URL for a card: the operator's setting, or the host that the client called if it is one
-/// of this server. For another host, the card names the address at which the request arrived, and
-/// is not signed: otherwise the node would sign for any host that a request names.
+/// of this server. For another host, the card names the address at which the request arrived.
+///
+/// The node signs only for the operator's setting, and for the host and port at which the request
+/// arrived: otherwise it would sign for any host that a request names, and for other programs on
+/// its own host.
 pub(crate) fn of_card(engine: &Engine, parts: &Parts) -> CardBase {
     if let Some(url) = configured(engine) {
         return CardBase { url, is_own: true };
@@ -35,7 +38,7 @@ pub(crate) fn of_card(engine: &Engine, parts: &Parts) -> CardBase {
     let hosts = parts.extensions.get::<Arc<AllowedHosts>>();
     let is_own = |host: &&str| hosts.is_some_and(|hosts| hosts.owns(host, arrived));
     if let Some(host) = called(&parts.headers).filter(is_own) {
-        return CardBase { url: url_of(host), is_own: true };
+        return CardBase { url: url_of(host), is_own: AllowedHosts::is_port_of(host, arrived) };
     }
     let address = arrived.map_or_else(|| "localhost".to_owned(), |at| at.to_string());
     CardBase { url: url_of(&address), is_own: !parts.headers.contains_key(header::HOST) }

@@ -41,7 +41,7 @@ use super::stream;
 use crate::{
     mcp::{
         render,
-        watch::{WatchEnd, WatchedRound, cancelled, until_end},
+        watch::{WatchEnd, WatchedRound, begun, until_end},
     },
     operation::{
         EventDescription, Operation, StandIn, TextAuthor, Tool, ToolCall, ToolFuture, example,
@@ -573,14 +573,11 @@ async fn watched(
     mut call: ToolCall<'_>,
     decode: fn(&Value) -> Result<Job, Problem>,
 ) -> Result<Value, Problem> {
-    let problem = |error: EngineError| encode::engine_problem(&error);
     let job = decode(&call.request.body.take().unwrap_or_default())?;
     let (watcher, progress) = RoundWatcher::new();
-    let beginning = call.engine.round_begin(call.caller, job, watcher, None);
-    let begun = call.gone.run_until_cancelled(beginning).await.ok_or_else(cancelled)?;
-    let begun = begun.map_err(problem)?;
+    let begun = begun(&call, call.engine.round_begin(call.caller, job, watcher, None)).await?;
     let open = &begun.round.open;
-    let round = WatchedRound { progress, replicas: open.seats.len(), round: Some(open.id.clone()) };
+    let round = WatchedRound { id: open.id.clone(), progress, replicas: open.seats.len() };
     match Box::pin(until_end(&mut call, round, begun.wait())).await? {
         WatchEnd::Ended(ended) => reply_with(ended, |reply| json!(reply)),
         WatchEnd::StillOpen(round) => Ok(rounds::body(&round)),

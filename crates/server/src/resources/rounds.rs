@@ -102,7 +102,8 @@ fn show_operation() -> Operation {
                 .path("round_id", "The id of a round.")
                 .answers_any_object()
                 .summary(render::round_state)
-                .author(TextAuthor::Executors),
+                .author(TextAuthor::Executors)
+                .follows_rounds(),
         )
         .tool(
             Tool::reads("wait_round", "Wait for a round", waits)
@@ -110,7 +111,8 @@ fn show_operation() -> Operation {
                 .waits(Some(LONGEST_CALL_S))
                 .answers_any_object()
                 .summary(render::round_state)
-                .author(TextAuthor::Executors),
+                .author(TextAuthor::Executors)
+                .follows_rounds(),
         )
 }
 
@@ -156,7 +158,8 @@ fn cancel_operation() -> Operation {
                 .path("round_id", "The id of a round.")
                 .answers_any_object()
                 .summary(render::round_state)
-                .author(TextAuthor::Executors),
+                .author(TextAuthor::Executors)
+                .follows_rounds(),
         )
 }
 

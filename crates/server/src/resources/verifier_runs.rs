@@ -34,7 +34,7 @@ use super::verifiers::{VerifierPath, measured, version, wanted};
 use crate::{
     mcp::{
         render, schema,
-        watch::{WatchEnd, WatchedRound, until_end},
+        watch::{WatchEnd, WatchedRound, begun, until_end},
     },
     operation::{
         Operation, TextAuthor, Tool, ToolCall, ToolFuture, example,
@@ -325,11 +325,12 @@ async fn watched(mut call: ToolCall<'_>) -> Result<Value, Problem> {
     let order = verifier_runs::decode_verifier_run(&body.unwrap_or_default())?;
     let reference = verifiers::pinned(verifiers::reference(&text)?, order.version)?;
     let (watcher, progress) = RoundWatcher::new();
-    let round = WatchedRound { progress, replicas: usize::from(order.replicas), round: None };
-    let (engine, caller) = (call.engine, call.caller);
-    let running =
-        engine.verifier_run(caller, verifier_run_request(reference, order), watcher, None);
-    let view = match Box::pin(until_end(&mut call, round, running)).await? {
+    let request = verifier_run_request(reference, order);
+    let beginning = call.engine.verifier_run_begin(call.caller, request, watcher, None);
+    let begun = Box::pin(begun(&call, beginning)).await?;
+    let open = &begun.begun.round.open;
+    let round = WatchedRound { id: open.id.clone(), progress, replicas: open.seats.len() };
+    let view = match Box::pin(until_end(&mut call, round, begun.wait())).await? {
         WatchEnd::Ended(view) => view.map_err(|error| encode::engine_problem(&error))?,
         WatchEnd::StillOpen(round) => return Ok(rounds::body(&round)),
     };

@@ -50,6 +50,19 @@ pub(crate) async fn send(
     caller.send(verb, &path, Body::from(body), &[VERSION]).await
 }
 
+/// Sends a text in place of a message.
+pub(crate) async fn send_text(
+    caller: &TestCaller<'_>,
+    binding: Binding,
+    text: &'static str,
+) -> TestReply {
+    let path = match binding {
+        Binding::JsonRpc => "/a2a",
+        Binding::Http => "/a2a/v1/message:send",
+    };
+    caller.send("POST", path, Body::from(text), &[VERSION]).await
+}
+
 /// The address of a method in the HTTP+JSON binding.
 fn address(method: &str, params: &Value) -> (&'static str, String, String) {
     let id = params["id"].as_str().unwrap_or_default();

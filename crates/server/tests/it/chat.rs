@@ -33,6 +33,14 @@ fn says(text: &str) -> Behaviour {
     answers(json!({ "answer": text }))
 }
 
+/// Answers, and reports how many tokens that took.
+fn counts(input: u64, output: u64) -> Behaviour {
+    let trace = json!({
+        "kind": "trace", "usage": { "input_tokens": input, "output_tokens": output },
+    });
+    says("four").evidence("application/json", &trace.to_string())
+}
+
 async fn app() -> TestApp {
     TestApp::new().await
 }
@@ -225,4 +233,19 @@ async fn usage_is_what_executors_report() {
     let usage = app.admin().post(CHAT, &ask(json!({}))).await.json()["usage"].clone();
     let none = json!({ "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 });
     assert_eq!(usage, none);
+}
+
+#[tokio::test]
+async fn usage_adds_up_the_tokens_that_executors_report() {
+    let app = app().await;
+    // One of them reports nothing.
+    let _fakes = app.executors([counts(5, 1), counts(7, 2), says("four")]).await;
+    let reply = app.admin().post(CHAT, &ask(json!({}))).await;
+    let usage = json!({ "prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15 });
+    assert_eq!(reply.json()["usage"], usage, "{}", reply.text());
+    let none = TestApp::new().await;
+    let _fakes = none.executors([says("four"), says("four"), says("four")]).await;
+    let reply = none.admin().post(CHAT, &ask(json!({}))).await;
+    let usage = json!({ "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 });
+    assert_eq!(reply.json()["usage"], usage, "{}", reply.text());
 }

@@ -1,6 +1,7 @@
 //! The Model Context Protocol: the same operations as tools, in both revisions of the protocol.
 
 mod access;
+mod cancel;
 mod confirm;
 mod handles;
 mod messages;

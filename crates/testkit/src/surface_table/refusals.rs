@@ -9,6 +9,9 @@ use super::{JobKind, Surface, chat, patched};
 pub struct BadRequest {
     pub name: &'static str,
     pub sender: Sender,
+    pub sending: Sending,
+    /// The jobs that can have the fault.
+    kinds: &'static [JobKind],
     /// How the request differs from a good one.
     patch: Value,
     /// How the chat differs, in which some faults have another place.
@@ -27,8 +30,20 @@ pub enum Sender {
     Reader,
     /// An account without credit.
     Poor,
+    /// A key that may send one request in a minute, and has sent it.
+    Hasty,
     /// No key at all.
     Nobody,
+}
+
+/// How a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    AsJson,
+    /// This text instead.
+    AsText(&'static str),
+    /// Under the key of an earlier request, which was another one.
+    UnderUsedKey,
 }
 
 /// A documented difference of a surface.
@@ -49,6 +64,11 @@ impl BadRequest {
         patched(chat(), &self.chat_patch)
     }
 
+    /// Whether a job of this kind can have the fault.
+    pub fn is_for(&self, kind: JobKind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
     /// The code on this surface; none if the surface cannot express the fault.
     pub fn code(&self, surface: Surface) -> Option<&'static str> {
         let mut differences = self.differences.iter().filter(|(at, _)| *at == surface);
@@ -67,15 +87,23 @@ impl BadRequest {
 
 /// The table of refusals.
 pub fn bad_requests() -> Vec<BadRequest> {
-    [faults_of_the_request(), faults_of_the_pool(), faults_of_the_sender()]
+    [faults_of_the_request(), faults_of_the_policy(), faults_of_the_pool(), faults_of_the_sender()]
         .into_iter()
         .flatten()
         .collect()
 }
 
 fn bad(name: &'static str, code: &'static str, patch: Value) -> BadRequest {
-    let (sender, chat_patch) = (Sender::Operator, json!({}));
-    BadRequest { name, sender, patch, chat_patch, code, differences: Vec::new() }
+    BadRequest {
+        name,
+        sender: Sender::Operator,
+        sending: Sending::AsJson,
+        kinds: &JobKind::ALL,
+        patch,
+        chat_patch: json!({}),
+        code,
+        differences: Vec::new(),
+    }
 }
 
 fn faults_of_the_request() -> Vec<BadRequest> {
@@ -112,6 +140,56 @@ fn faults_of_the_request() -> Vec<BadRequest> {
             chat_patch: json!({ "user": large }),
             ..bad("a body that is too large", "payload_too_large", json!({ "context": large }))
         },
+        BadRequest { sending: Sending::AsText("{"), ..bad("no JSON", "invalid_json", json!({})) }
+            .of(
+                Surface::Cli,
+                SurfaceDifference::Code(
+                    "usage_error",
+                    "the command reads the file and sends nothing",
+                ),
+            ),
+        BadRequest {
+            sending: Sending::UnderUsedKey,
+            ..bad("another request under a key", "idempotency_mismatch", json!({ "context": "x" }))
+        }
+        .of(Surface::McpLegacy, no_key())
+        .of(Surface::McpModern, no_key()),
+    ]
+}
+
+fn no_key() -> SurfaceDifference {
+    SurfaceDifference::Inexpressible("a tool takes no idempotency key")
+}
+
+/// A fact check has a policy and a schema of its own.
+const POLICY_KINDS: &[JobKind] = &[JobKind::Validate, JobKind::Delegate];
+
+fn faults_of_the_policy() -> Vec<BadRequest> {
+    // No pattern that looks ahead can be matched in linear time.
+    let schema = json!({ "type": "string", "pattern": "(?=x)x" });
+    let format = json!({ "name": "x", "schema": schema });
+    vec![
+        BadRequest {
+            kinds: POLICY_KINDS,
+            ..bad("an unknown policy", "policy_invalid", json!({ "policy": "vp.none.v1" }))
+        }
+        .of(
+            Surface::OpenAi,
+            SurfaceDifference::Inexpressible(
+                "the model sets the policy, and a server refuses to start with an unknown one",
+            ),
+        ),
+        BadRequest {
+            kinds: POLICY_KINDS,
+            chat_patch: json!({
+                "response_format": { "type": "json_schema", "json_schema": format },
+            }),
+            ..bad(
+                "a schema beyond the limits",
+                "schema_refused",
+                json!({ "execution": { "output_schema": schema } }),
+            )
+        },
     ]
 }
 
@@ -131,6 +209,10 @@ fn faults_of_the_pool() -> Vec<BadRequest> {
             chat_patch: json!({ "model": format!("jurat/{LOST_PROFILE}") }),
             ..bad("an unknown session", "session_unknown", pool(&LOST_POOL))
         },
+        BadRequest {
+            chat_patch: json!({ "model": format!("jurat/{SICK_PROFILE}") }),
+            ..bad("unhealthy sessions", "sessions_unavailable", pool(&SICK_POOL))
+        },
     ]
 }
 
@@ -138,6 +220,10 @@ fn faults_of_the_pool() -> Vec<BadRequest> {
 pub const LOST_PROFILE: &str = "lost";
 /// A pool with a session that does not exist.
 pub const LOST_POOL: [&str; 3] = ["s1", "s2", "nobody"];
+/// The operator's profile whose pool is [`SICK_POOL`].
+pub const SICK_PROFILE: &str = "sick";
+/// Sessions of executors that are unhealthy.
+pub const SICK_POOL: [&str; 3] = ["d1", "d2", "d3"];
 
 fn faults_of_the_sender() -> Vec<BadRequest> {
     let paid = || {
@@ -147,6 +233,7 @@ fn faults_of_the_sender() -> Vec<BadRequest> {
     vec![
         by(Sender::Reader, "a key without the scope", "forbidden").of(Surface::X402, paid()),
         by(Sender::Poor, "an account without credit", "budget_exhausted").of(Surface::X402, paid()),
+        by(Sender::Hasty, "one request too many", "rate_limited").of(Surface::X402, paid()),
         by(Sender::Nobody, "no key", "auth_required")
             .of(
                 Surface::X402,

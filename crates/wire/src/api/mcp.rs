@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use jurat_core::account::caller::Scope;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use jurat_core::{account::caller::Scope, code::ProblemCode};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::kit::choices::MessageId;
@@ -49,6 +49,7 @@ pub struct McpError {
     /// A JSON-RPC or protocol error code, such as -32602.
     code: i64,
     message: String,
+    /// With our `code`.
     #[schema(required = false)]
     data: Option<Value>,
 }
@@ -79,6 +80,36 @@ pub fn protected_resource(base: &str, path: &str) -> ProtectedResource<'static> 
     }
 }
 
+/// A reply with our code in the data of its error; nothing if it is no error, or has a code already.
+pub fn with_code(reply: &[u8]) -> Option<String> {
+    /// Reading only this costs little for results.
+    #[derive(Deserialize)]
+    struct Envelope {
+        error: Option<IgnoredAny>,
+    }
+    serde_json::from_slice::<Envelope>(reply).ok()?.error?;
+    let mut reply: Value = serde_json::from_slice(reply).ok()?;
+    let error = reply.get_mut("error")?.as_object_mut()?;
+    let code = code_of(error.get("code")?.as_i64()?);
+    let data = error.entry("data").or_insert_with(|| json!({}));
+    let members = data.as_object_mut().filter(|data| !data.contains_key("code"))?;
+    members.insert("code".to_owned(), json!(code.as_str()));
+    Some(reply.to_string())
+}
+
+/// Our code for the number of a protocol error.
+const fn code_of(number: i64) -> ProblemCode {
+    match number {
+        -32_700 => ProblemCode::InvalidJson,
+        -32_603 => ProblemCode::Internal,
+        // A method or a resource.
+        -32_601 | -32_002 => ProblemCode::NotFound,
+        // A revision, or an ability that the client lacks.
+        -32_022 | -32_021 => ProblemCode::NotSupported,
+        _ => ProblemCode::ValidationError,
+    }
+}
+
 /// Checks whether a document can be a message; the error is the reason why not.
 pub fn check(message: &Value) -> Result<(), &'static str> {
     let Some(members) = message.as_object() else {
@@ -103,9 +134,23 @@ pub fn check(message: &Value) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    #[test]
+    fn an_error_gets_the_code_that_it_lacks_and_keeps_its_data() {
+        let coded = |error: Value| {
+            let reply = json!({ "jsonrpc": "2.0", "id": 1, "error": error }).to_string();
+            with_code(reply.as_bytes()).map(|text| serde_json::from_str::<Value>(&text).unwrap())
+        };
+        let none = coded(json!({ "code": -32_601, "message": "m" })).unwrap();
+        assert_eq!(none["error"]["data"], json!({ "code": "not_found" }));
+        let other = json!({ "code": -32_022, "message": "m", "data": { "supported": ["a"] } });
+        let data = json!({ "supported": ["a"], "code": "not_supported" });
+        assert_eq!(coded(other).unwrap()["error"]["data"], data);
+        let own = json!({ "code": -32_602, "message": "m", "data": { "code": "not_found" } });
+        assert_eq!(coded(own), None);
+        assert_eq!(with_code(br#"{"jsonrpc":"2.0","id":1,"result":{"error":{}}}"#), None);
+    }
 
     #[test]
     fn what_is_no_message_is_told_why() {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use jurat_core::code::ProblemCode;
-use jurat_wire::problem::ProblemBody;
+use jurat_wire::problem::{Problem, ProblemBody};
 use serde_json::{Value, json};
 
 use crate::client::Call;
@@ -20,6 +20,15 @@ pub(super) struct RpcMessage {
     bytes: Bytes,
     /// The message as JSON; null if it cannot be parsed.
     value: Value,
+}
+
+/// What goes with every message to the server.
+pub(super) struct RelayTerms {
+    /// The revision that an earlier `initialize` agreed on.
+    pub(super) revision: Option<String>,
+    /// The selected sets of tools.
+    pub(super) tools: Vec<String>,
+    pub(super) session: String,
 }
 
 /// A reply on one line.
@@ -58,13 +67,22 @@ impl RpcMessage {
         is_off.then(|| self.value["params"]["requestId"].to_string())
     }
 
-    /// The message as a call that selects sets of tools; `agreed` is the revision that an earlier `initialize` agreed on.
-    pub(super) fn call(&self, agreed: Option<&str>, tools: &[String]) -> Call<()> {
+    /// Whether the message names its revision itself, as in the newest one.
+    pub(super) fn is_self_contained(&self) -> bool {
+        self.own_revision().is_some()
+    }
+
+    fn own_revision(&self) -> Option<&str> {
+        self.value["params"]["_meta"][REVISION].as_str()
+    }
+
+    /// The message as a call to the server.
+    pub(super) fn call(&self, terms: &RelayTerms) -> Call<()> {
         let params = &self.value["params"];
-        let own = params["_meta"][REVISION].as_str();
-        let agreed = agreed.filter(|_| self.method() != "initialize");
+        let own = self.own_revision();
+        let agreed = terms.revision.as_deref().filter(|_| self.method() != "initialize");
         let name = params["name"].as_str().or_else(|| params["uri"].as_str());
-        let path = match tools {
+        let path = match &*terms.tools {
             [] => PATH.to_owned(),
             // Names of sets are words that need no encoding.
             some => format!("{PATH}?tools={}", some.join(",")),
@@ -73,6 +91,7 @@ impl RpcMessage {
             .header("mcp-protocol-version", own.or(agreed).filter(is_plain))
             .header("mcp-method", Some(self.method()).filter(is_plain))
             .header("mcp-name", name.filter(is_plain))
+            .header("mcp-session-id", own.is_none().then_some(&*terms.session))
     }
 
     /// A reply to this message, as a JSON-RPC message. A refusal over HTTP becomes an error.
@@ -90,7 +109,14 @@ impl RpcMessage {
 
     /// The answer if the exchange with the server failed.
     pub(super) fn failed(&self, why: &str) -> String {
-        self.error(INTERNAL_ERROR, why, None)
+        let code = json!({ "code": ProblemCode::Internal.as_str() });
+        self.error(INTERNAL_ERROR, why, Some(&code))
+    }
+
+    /// The answer if `most` requests are in progress already.
+    pub(super) fn one_too_many(&self, most: usize) -> String {
+        let detail = format!("{most} requests are in progress; send this again when one has ended");
+        self.refused(&Problem::new(ProblemCode::RateLimited, detail).body())
     }
 
     fn refused(&self, body: &Value) -> String {
@@ -118,7 +144,11 @@ impl RpcMessage {
 
 /// The answer to a line that is too long.
 pub(super) fn too_long() -> String {
-    let error = json!({ "code": INVALID_REQUEST, "message": "the message is larger than 1 MiB" });
+    let error = json!({
+        "code": INVALID_REQUEST,
+        "message": "the message is larger than 1 MiB",
+        "data": { "code": ProblemCode::PayloadTooLarge.as_str() },
+    });
     json!({ "jsonrpc": "2.0", "error": error }).to_string()
 }
 
@@ -129,8 +159,6 @@ fn is_plain(text: &&str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jurat_wire::problem::Problem;
-
     use super::*;
 
     fn message(value: &Value) -> RpcMessage {

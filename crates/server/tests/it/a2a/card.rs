@@ -132,10 +132,18 @@ async fn the_node_signs_for_its_own_hosts_only() {
     };
     let served = Served::behind(TestApp::new().await, front).await;
     let admin = admin_key().reveal();
+    let port = served.url().rsplit_once(':').unwrap().1.to_owned();
     for key in [None, Some(&*admin)] {
+        for name in ["agents.example", "Agents.Example", "localhost", "127.0.0.1"] {
+            let host = format!("{name}:{port}");
+            let card = asked(&served, &host, key).await;
+            check_signature(&card);
+            assert_eq!(card["supportedInterfaces"][0]["url"], format!("http://{host}/a2a"));
+        }
+        // At another port of an own host, another program may listen.
         for host in ["agents.example", "Agents.Example:443", "localhost:1", "127.0.0.1:5872"] {
             let card = asked(&served, host, key).await;
-            check_signature(&card);
+            assert_eq!(card.get("signatures"), None, "{host}");
             assert_eq!(card["supportedInterfaces"][0]["url"], format!("http://{host}/a2a"));
         }
         for host in ["evil.example", "203.0.113.9", "agents.example.evil.example:80", "a@b"] {

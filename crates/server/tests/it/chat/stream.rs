@@ -4,7 +4,7 @@ use http::StatusCode;
 use jurat_testkit::app::{TestApp, TestReply};
 use serde_json::{Value, json};
 
-use super::{CHAT, app, ask, says};
+use super::{CHAT, app, ask, counts, says};
 
 /// The data of the events, and the last one, which is not JSON.
 fn chunks(reply: &TestReply) -> (Vec<Value>, String) {
@@ -51,12 +51,13 @@ async fn the_role_comes_first_and_the_consensus_last() {
 #[tokio::test]
 async fn usage_is_a_chunk_of_its_own() {
     let app = app().await;
-    let _fakes = app.executors([says("four"), says("four"), says("four")]).await;
+    let _fakes = app.executors([counts(5, 1), counts(7, 2), says("four")]).await;
     let reply = streamed(&app, json!({ "stream_options": { "include_usage": true } })).await;
     let (chunks, last) = chunks(&reply);
     assert_eq!((chunks.len(), last.as_str()), (4, "[DONE]"));
     assert_eq!(chunks[3]["choices"], json!([]));
-    assert_eq!(chunks[3]["usage"]["total_tokens"], 0);
+    let usage = json!({ "prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15 });
+    assert_eq!(chunks[3]["usage"], usage);
 }
 
 #[tokio::test]

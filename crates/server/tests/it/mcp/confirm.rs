@@ -84,3 +84,81 @@ async fn nobody_is_asked_about_what_the_key_may_not_do() {
     let refused = erase(&reader, MODERN, "rnd_x", (can_ask, Value::Null)).await;
     assert_eq!(refused["structuredContent"]["code"], "forbidden", "{refused}");
 }
+
+/// The destructive tools, and why a person is asked about some of them only.
+const DESTRUCTIVE: &[(&str, &str)] = &[
+    ("block_share", "the owner of the share can be unblocked by sharing again"),
+    ("cancel_invitation", "an invitation can be sent again"),
+    ("cancel_round", "a round can be begun again"),
+    ("cancel_run", "a run can be begun again"),
+    ("cancel_task", "a task can be begun again"),
+    ("complain_of_task", "a complaint destroys nothing that exists"),
+    ("decline_invitation", "an invitation can be sent again"),
+    ("decline_share", "a share can be made again"),
+    ("delete_skill", ASKED),
+    ("delete_skill_version", ASKED),
+    ("delete_team", ASKED),
+    ("delete_template", ASKED),
+    ("delete_template_version", ASKED),
+    ("delete_verifier", ASKED),
+    ("erase_round", ASKED),
+    ("remove_team_member", "a member can be invited again"),
+    ("revoke_api_key", ASKED),
+    ("revoke_verifier", ASKED),
+    ("unpublish_template_version", "the version can be published again"),
+];
+const ASKED: &str = "";
+
+/// Arguments of the forms that the schema of a tool asks for, which name nothing that exists.
+fn arguments(tool: &Value) -> Value {
+    let properties = &tool["inputSchema"]["properties"];
+    let required = tool["inputSchema"]["required"].as_array().into_iter().flatten();
+    let value = |name: &str| match (name, properties[name]["type"].as_str()) {
+        ("version", _) | (_, Some("integer")) => json!(1),
+        (_, Some("boolean")) => json!(true),
+        ("round_id", _) => json!("rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+        _ => json!("0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70"),
+    };
+    // One of two names of the object is required, which a schema for models does not say.
+    let either = properties.get("skill_id").map(|_| "skill_id");
+    let names = required.filter_map(Value::as_str).chain(either);
+    names.map(|name| (name.to_owned(), value(name))).collect()
+}
+
+#[tokio::test]
+async fn each_destructive_tool_is_confirmed_or_says_why_not() {
+    let app = TestApp::new().await;
+    let listed = result(&ask(&app.admin(), MODERN, "tools/list", json!({})).await);
+    let mut tools: Vec<Value> = listed["tools"].as_array().unwrap().clone();
+    tools.retain(|tool| tool["annotations"]["destructiveHint"] == true);
+    tools.sort_by_key(|tool| tool["name"].to_string());
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, DESTRUCTIVE.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let yes = json!({ "action": "accept", "content": { "confirm": true } });
+    let no = json!({ "action": "decline" });
+    for (tool, (name, reason)) in tools.iter().zip(DESTRUCTIVE) {
+        let called = async |answer: &Value| {
+            let mut params = json!({ "name": name, "arguments": arguments(tool) });
+            params["_meta"][CAPABILITIES] = json!({ "elicitation": {} });
+            if !answer.is_null() {
+                params["inputResponses"] = json!({ "confirm": answer });
+            }
+            result(&ask(&app.admin(), MODERN, "tools/call", params).await)
+        };
+        let is_question = |result: &Value| result["resultType"] == "input_required";
+        let is_stopped = |result: &Value| {
+            let detail = result["structuredContent"]["detail"].as_str().unwrap_or_default();
+            detail.starts_with("the person who was asked did not confirm it")
+        };
+        let (first, declined, confirmed) =
+            (called(&Value::Null).await, called(&no).await, called(&yes).await);
+        let is_asked = *reason == ASKED;
+        assert_eq!(is_question(&first), is_asked, "{name}: {first}");
+        assert_eq!(is_stopped(&declined), is_asked, "{name}: {declined}");
+        // What it names does not exist, so the call got as far as the operation.
+        assert_eq!(confirmed["structuredContent"]["code"], "not_found", "{name}: {confirmed}");
+        if !is_asked {
+            assert_eq!(first["structuredContent"]["code"], "not_found", "{name}: {first}");
+        }
+    }
+}

@@ -88,6 +88,7 @@ async fn an_invalid_message_is_a_protocol_error() {
         let reply = sent(&app, body.to_string(), &[]).await;
         assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{body}");
         assert_eq!(reply.json()["error"]["code"], code, "{body}");
+        assert_eq!(reply.json()["error"]["data"]["code"], "validation_error", "{body}");
     }
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     let reply = sent(&app, ping.clone(), &[("mcp-protocol-version", "1999-01-01")]).await;
@@ -116,6 +117,7 @@ async fn the_headers_of_the_newest_revision_must_match_the_message() {
         let reply = sent(&app, message.to_string(), headers).await;
         assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{headers:?}");
         assert_eq!(reply.json()["error"]["code"], -32020, "{headers:?}: {}", reply.text());
+        assert_eq!(reply.json()["error"]["data"]["code"], "validation_error");
     }
 }
 
@@ -137,6 +139,20 @@ async fn an_unknown_method_or_tool_is_a_protocol_error() {
         let reply = ask(&app.admin(), era, "tools/call", json!({ "name": "none" })).await;
         assert_eq!(reply.json()["error"]["code"], -32602, "{}", reply.text());
     }
+    for (method, params) in [
+        ("no/such/method", json!({})),
+        ("tools/call", json!({ "name": "none" })),
+        ("prompts/get", json!({ "name": "none" })),
+        ("resources/read", json!({ "uri": "jurat://docs/none" })),
+    ] {
+        for era in ERAS {
+            let reply = ask(&app.admin(), era, method, params.clone()).await;
+            let data = &reply.json()["error"]["data"];
+            assert_eq!(data["code"], "not_found", "{method} {era}: {}", reply.text());
+        }
+    }
+    let reply = ask(&app.admin(), LEGACY, "prompts/get", json!({ "name": "check_claim" })).await;
+    assert_eq!(reply.json()["error"]["data"]["code"], "validation_error", "{}", reply.text());
     for method in ["GET", "DELETE"] {
         let reply = app.admin().send(method, "/mcp", Body::empty(), &[]).await;
         assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED);

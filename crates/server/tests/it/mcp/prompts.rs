@@ -24,7 +24,7 @@ async fn a_caller_sees_the_prompts_whose_tools_it_has() {
         assert_eq!(names(&few), ["check_claim", "review_output", "delegate_job"]);
         let asked = ("prompts/list", json!({}));
         let set = result(&ask_at(&app.admin(), "/mcp?tools=verifiers", era, asked).await);
-        assert_eq!(names(&set), ["write_verifier"]);
+        assert_eq!(names(&set), ["write_verifier", "explain_round"]);
     }
 }
 
