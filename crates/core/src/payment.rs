@@ -13,6 +13,10 @@ use self::network::PaymentNetwork;
 /// How many seconds before its end an authorization is no longer accepted: settling takes a while.
 pub const SETTLING_SECONDS: u64 = 60;
 
+/// How much longer than needed an authorization may be valid: until then it can be settled behind
+/// our back, and its payment stays on record.
+const SPARE_SECONDS: u64 = 24 * 3_600;
+
 /// An address on an EVM chain, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvmAddress(String);
@@ -122,6 +126,11 @@ impl PaymentDemand {
         if seconds(now) < signed.valid_after {
             return Err(PaymentFault::NotYetValid);
         }
+        let latest =
+            seconds(now).saturating_add(self.max_timeout_seconds()).saturating_add(SPARE_SECONDS);
+        if latest < signed.valid_before {
+            return Err(PaymentFault::TooLong);
+        }
         self.check_end(signed.valid_before, now)
     }
 
@@ -165,6 +174,10 @@ pub enum PaymentFault {
     Expired,
     #[error("the authorization ends before the work can be done and settled")]
     TooShort,
+    #[error(
+        "the authorization is valid for too long; let it end at most a day after `maxTimeoutSeconds`"
+    )]
+    TooLong,
     #[error("the authorization was used for another purchase")]
     Used,
     #[error("the facilitator does not accept the payment")]
@@ -261,7 +274,10 @@ mod tests {
         assert_eq!(check(now + 1, now + 90), Err(PaymentFault::NotYetValid));
         assert_eq!(check(0, now + 89), Err(PaymentFault::TooShort));
         assert_eq!(check(0, now), Err(PaymentFault::Expired));
-        assert_eq!(check(0, u64::MAX), Ok(()));
+        let latest = now + demand().max_timeout_seconds() + 86_400;
+        assert_eq!(check(0, latest), Ok(()));
+        assert_eq!(check(0, latest + 1), Err(PaymentFault::TooLong));
+        assert_eq!(check(0, u64::MAX), Err(PaymentFault::TooLong));
         assert!(90 <= demand().max_timeout_seconds());
     }
 

@@ -9,6 +9,7 @@ mod purchase;
 mod reconcile;
 mod reserve;
 mod settle;
+mod uncharged;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -22,6 +23,7 @@ use jurat_core::{
         EvmAddress, PaymentDemand,
         network::PaymentNetwork,
         record::{Payment, PaymentProtocol},
+        state::PaymentState,
     },
     round::{Round, job::Job},
 };
@@ -31,7 +33,7 @@ use jurat_wire::x402::{
     required::{IdentifierRule, PaidResource},
 };
 
-pub(crate) use self::chain::ChainMemory;
+pub(crate) use self::{chain::ChainMemory, uncharged::UnchargedWork};
 use crate::{Engine, EngineError, RequestMemory, node::keyed_locks::KeyedLocks};
 
 /// How payments are accepted. Without it, nothing is sold.
@@ -97,16 +99,30 @@ pub struct PayerLimits {
     pub requests_per_minute: u32,
     /// Stored bytes.
     pub quota_bytes: u64,
+    /// Rounds within ten minutes that end without a charge, or whose payment fails for good.
+    pub uncharged_rounds: u32,
+    /// The same of all payers together. Those who have paid before are exempt.
+    pub uncharged_of_all: u32,
 }
 
 impl Default for PayerLimits {
     fn default() -> Self {
-        Self { rounds: 8, requests_per_minute: 60, quota_bytes: 64 * 1024 * 1024 }
+        Self {
+            rounds: 8,
+            requests_per_minute: 60,
+            quota_bytes: 64 * 1024 * 1024,
+            uncharged_rounds: 3,
+            uncharged_of_all: 30,
+        }
     }
 }
 
 /// The purchases in progress on this node, by payment.
 pub(crate) type PurchasesInFlight = KeyedLocks<PaymentId>;
+
+/// The reservations in progress on this node, by what the payer signed, so that a payment that
+/// arrives many times at once is verified once.
+pub(crate) type ReservationsInFlight = KeyedLocks<String>;
 
 /// Turns a round into the reply to its request.
 pub type RoundEncoder = Arc<dyn Fn(Round) -> SavedAnswer + Send + Sync>;
@@ -162,9 +178,9 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// The name of the network as the payer's version of the protocol spells it.
-    pub fn network(payment: &Payment) -> &'static str {
-        match payment.protocol {
+    /// The name of the network as a version of the protocol spells it.
+    pub fn network(payment: &Payment, protocol: PaymentProtocol) -> &'static str {
+        match protocol {
             PaymentProtocol::V1 => payment.key.network.as_str(),
             PaymentProtocol::V2 => payment.key.network.caip2(),
         }
@@ -185,17 +201,16 @@ impl Engine {
     }
 
     /// The stored reply of a payment. Its identifier is secret, so that whoever has it is the
-    /// payer.
+    /// payer. Replies stay available if nothing is sold any more.
     pub async fn payment_show(&self, id: &PaymentId) -> Result<PurchaseOutcome, EngineError> {
         let not_found = || EngineError::NotFound { what: "payment", id: id.to_string() };
-        self.payment_settings()?;
         let found = self.inner.store.payments().get(&Behalf::Platform, id).await?;
-        purchase::known(found.ok_or_else(not_found)?).ok_or_else(|| {
-            EngineError::Conflict(
-                "the payment failed and nothing was paid; send the request again without a payment"
-                    .to_owned(),
-            )
-        })
+        let payment = found.ok_or_else(not_found)?;
+        if payment.state == PaymentState::Reserved && !self.is_in_progress(&payment).await? {
+            let detail = "the request was interrupted and nothing was paid; send the request again with the same payment";
+            return Err(EngineError::Conflict(detail.to_owned()));
+        }
+        purchase::known(payment)
     }
 
     /// The caller that a payer is: an account of its own kind, without keys.
@@ -205,6 +220,14 @@ impl Engine {
         let now = self.inner.clock.now();
         let rate = Some(limits.requests_per_minute);
         self.inner.keys_in_use.request_of_account(account, rate, now)?;
+        let now = self.inner.clock.steady();
+        self.inner.uncharged.check(account, limits, now)?;
+        if let Err(limit) = self.inner.uncharged.check_all(limits, now) {
+            let (payments, behalf) = (self.inner.store.payments(), Behalf::from(account));
+            if !payments.has_paid(&behalf, account).await? {
+                return Err(limit.into());
+            }
+        }
         Ok(caller)
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Operation {
     mounted: Option<&'static [&'static str]>,
     pub(crate) handler: MethodRouter<Engine>,
     pub(crate) access: RouteAccess,
+    /// Whether callers without a key pay for the request.
+    pub(crate) is_paid: bool,
     pub(crate) error_form: ErrorForm,
     /// Whether it begins rounds, which are the first work that an overloaded node refuses.
     pub(crate) begins_rounds: bool,
@@ -181,6 +183,7 @@ impl Operation {
             mounted: None,
             handler,
             access: RouteAccess::Key,
+            is_paid: false,
             error_form: ErrorForm::Problem,
             begins_rounds: false,
             tag: "",
@@ -229,6 +232,12 @@ impl Operation {
     pub(crate) const fn for_visitors(mut self) -> Self {
         self.access = RouteAccess::Visitor;
         self
+    }
+
+    /// Admits callers without a key, who pay for the request or have paid for it.
+    pub(crate) const fn for_payers(mut self) -> Self {
+        self.is_paid = true;
+        self.for_visitors()
     }
 
     /// Needs no key, and ignores one.

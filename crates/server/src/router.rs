@@ -49,12 +49,13 @@ pub(crate) struct RouterOptions {
 pub(crate) fn router(engine: Engine, hosts: AllowedHosts, options: RouterOptions) -> Router {
     let peers = Arc::new(options.peers);
     let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
-    let mut inside = Router::new();
+    let (mut paid, mut inside) = (Router::new(), Router::new());
     for operation in operations() {
         let handler = admitted(&engine, operation);
         let router = match operation.access {
             RouteAccess::Key => &mut guarded,
             RouteAccess::Anyone => &mut open,
+            RouteAccess::Visitor if operation.is_paid => &mut paid,
             RouteAccess::Visitor => &mut visited,
         };
         for path in operation.routes() {
@@ -71,6 +72,7 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts, options: RouterOptions
     guarded
         .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
         .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
+        .merge(paid.route_layer(from_fn_with_state(engine.clone(), auth::know_payer)))
         .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
         .layer(Extension(Arc::new(hosts)))
         .layer(Extension((Arc::new(options.tools), CallsInFlight::default())))

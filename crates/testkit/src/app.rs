@@ -218,6 +218,16 @@ impl TestApp {
         Self::assembled(store, EngineLimits::default(), settings).await
     }
 
+    /// Selling rounds, with actions at named fail points.
+    pub async fn selling_through(
+        store: Arc<Store>,
+        payments: PaymentSettings,
+        points: Failpoints,
+    ) -> Self {
+        let settings = AppSettings { payments: Some(payments), points, ..AppSettings::default() };
+        Self::assembled(store, EngineLimits::default(), settings).await
+    }
+
     /// Selling rounds within limits, on an embedded store in memory.
     pub async fn selling_within(limits: EngineLimits, payments: PaymentSettings) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();

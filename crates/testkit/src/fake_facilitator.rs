@@ -5,6 +5,7 @@ mod chain;
 
 use std::{net::SocketAddr, sync::Arc};
 
+use jurat_core::payment::network::PaymentNetwork;
 use jurat_engine::{Clock as _, PayerLimits, PaymentSettings, PaymentTimeouts};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use tokio::{
 };
 
 use self::chain::{Chain, ChainClock};
-pub use self::chain::{NodeFault, TokenTransfer};
+pub use self::chain::{NodeFault, TokenLog, TokenTransfer};
 use crate::{
     app::ManualClock,
     fake_executor::{http::ClientConnection, reach},
@@ -57,6 +58,10 @@ pub enum FacilitatorMode {
     NamesOtherPayee,
     /// Moves the money, and names another network.
     NamesOtherNetwork,
+    /// Verifies and moves the money like an honest one, and answers with status 402.
+    AnswersWith402,
+    /// Moves the money, and answers with more than anybody reads.
+    AnswersTooMuch,
     /// Waits with each settlement until it is told to go on.
     WaitsToSettle,
     /// Waits with each verification until it is told to go on.
@@ -111,7 +116,7 @@ impl FakeFacilitator {
     /// Settings of a server that uses it, and asks the chain for proofs.
     pub fn settings(&self) -> PaymentSettings {
         PaymentSettings {
-            network: jurat_core::payment::network::PaymentNetwork::BaseSepolia,
+            network: PaymentNetwork::BaseSepolia,
             pay_to: PAY_TO.parse().unwrap(),
             facilitator: self.url().parse().unwrap(),
             rpc: Some(self.rpc_url().parse().unwrap()),
@@ -138,6 +143,12 @@ impl FakeFacilitator {
         self.shared.chain.lock().fault = fault;
     }
 
+    /// The transfers that were asked for, with those that the token refused because it had
+    /// accepted their authorization before.
+    pub fn tried(&self) -> Vec<TokenTransfer> {
+        self.shared.chain.lock().tried.clone()
+    }
+
     /// The transfers on the chain so far.
     pub fn transfers(&self) -> Vec<TokenTransfer> {
         self.shared.chain.lock().transfers()
@@ -150,6 +161,17 @@ impl FakeFacilitator {
             "paymentPayload": payment, "paymentRequirements": { "asset": asset },
         });
         self.shared.chain.lock().transfer(TokenTransfer::asked(&request));
+    }
+
+    /// From now on, a payer has so much of the token, and not without end.
+    pub fn fund(&self, payer: &str, value: u128) {
+        self.shared.chain.lock().balances.insert(payer.to_owned(), value);
+    }
+
+    /// Somebody writes a transaction of the token with these logs.
+    pub fn transact(&self, logs: impl IntoIterator<Item = TokenLog>) -> String {
+        let asset = PaymentNetwork::BaseSepolia.asset();
+        self.shared.chain.lock().transact(asset, logs)
     }
 
     /// The payer cancels an authorization on the chain.
@@ -261,7 +283,7 @@ impl FacilitatorState {
         }
         let reason = self.chain.lock().refusal(&payment, body);
         Answer::Json(
-            200,
+            if mode == FacilitatorMode::AnswersWith402 { 402 } else { 200 },
             match reason {
                 None => json!({ "isValid": true, "payer": payer }),
                 Some(reason) => {
@@ -299,6 +321,7 @@ impl FacilitatorState {
             return failure("insufficient_funds");
         }
         let mut chain = self.chain.lock();
+        chain.tried.push(payment.clone());
         if let Some(reason) = chain.refusal(&payment, body) {
             return failure(&reason);
         }
@@ -313,6 +336,8 @@ impl FacilitatorState {
             FacilitatorMode::NamesOtherAmount => answer["amount"] = json!("1"),
             FacilitatorMode::NamesOtherPayee => answer["payTo"] = json!(payment.payer),
             FacilitatorMode::NamesOtherNetwork => answer["network"] = json!("eip155:1"),
+            FacilitatorMode::AnswersWith402 => return Answer::Json(402, answer),
+            FacilitatorMode::AnswersTooMuch => answer["extra"] = json!("x".repeat(3 * 1024 * 1024)),
             FacilitatorMode::Honest
             | FacilitatorMode::NamesNobody
             | FacilitatorMode::HangsVerifying

@@ -464,6 +464,11 @@ settings! {
         .about("Paid requests per minute and payer on this node.")
         .default("60").example("600");
 
+    X402_UNCHARGED_ROUNDS =
+        Setting::new("x402.uncharged_rounds", "JURAT_X402_UNCHARGED_ROUNDS", count(1, 1_000_000))
+        .about("Rounds of one payer on this node within ten minutes that end without a charge; all payers who never paid have ten times as many together.")
+        .default("3").example("10");
+
     X402_STORAGE_MIB =
         Setting::new("x402.storage_mib", "JURAT_X402_STORAGE_MIB", count(1, 1_000_000))
         .about("Storage quota of one payer, in MiB; never more than `storage.quota_mib`.")

@@ -41,8 +41,9 @@ pub enum ChainRecord {
     Paid { transaction: String },
     /// It is unused in a block of this time.
     Unused { at: Timestamp },
-    /// The payer cancelled it.
-    Cancelled,
+    /// It was cancelled, or used for another transfer, in a block of the time `since`. The newest
+    /// block is of the time `at`.
+    Spent { since: Timestamp, at: Timestamp },
     /// The chain was not asked, did not answer, or shows something else.
     NoProof,
 }
@@ -60,7 +61,8 @@ pub struct SettleFacts {
     pub can_prove: bool,
 }
 
-/// How long after its end an authorization may still turn up in a block that is not final yet.
+/// How long a block may still be replaced by another one, in which an authorization is used
+/// differently.
 const FINALITY_MS: u64 = 120_000;
 
 /// The next state of a payment, with its transaction if it was paid.
@@ -73,12 +75,15 @@ pub fn resolve(
     chain: &ChainRecord,
     facts: SettleFacts,
 ) -> (PaymentState, Option<String>) {
-    let is_over = |at: Timestamp| facts.valid_before.plus_millis(FINALITY_MS) < at;
+    let is_final = |since: Timestamp, at: Timestamp| since.plus_millis(FINALITY_MS) < at;
+    let is_over = |at: Timestamp| is_final(facts.valid_before, at);
     match (chain, attempt) {
         (ChainRecord::Paid { transaction }, _) => {
             (PaymentState::Settled, Some(transaction.clone()))
         }
-        (ChainRecord::Cancelled, _) => (PaymentState::FailedFinal, None),
+        (ChainRecord::Spent { since, at }, _) if is_final(*since, *at) => {
+            (PaymentState::FailedFinal, None)
+        }
         (ChainRecord::Unused { at }, _) if is_over(*at) => (PaymentState::FailedFinal, None),
         // Without a way to ask the chain, the word of the operator's facilitator counts.
         (ChainRecord::NoProof, SettleAttempt::Confirmed { transaction }) if !facts.can_prove => {
@@ -89,7 +94,9 @@ pub fn resolve(
         {
             (PaymentState::FailedFinal, None)
         }
-        (ChainRecord::Unused { .. } | ChainRecord::NoProof, _) => (PaymentState::Unknown, None),
+        (ChainRecord::Unused { .. } | ChainRecord::Spent { .. } | ChainRecord::NoProof, _) => {
+            (PaymentState::Unknown, None)
+        }
     }
 }
 
@@ -143,7 +150,11 @@ mod tests {
         let end = 1_000 + i64::try_from(FINALITY_MS).unwrap();
         assert_eq!(resolve(&yes, &unused(end + 1), on).0, PaymentState::FailedFinal);
         assert_eq!(resolve(&yes, &unused(end), on).0, PaymentState::Unknown);
-        assert_eq!(resolve(&yes, &ChainRecord::Cancelled, on).0, PaymentState::FailedFinal);
+        // A block that is not final yet can be replaced by one in which it is used for us.
+        let since = Timestamp::from_millis(1_000);
+        let spent = |millis| ChainRecord::Spent { since, at: Timestamp::from_millis(millis) };
+        assert_eq!(resolve(&yes, &spent(end), on).0, PaymentState::Unknown);
+        assert_eq!(resolve(&yes, &spent(end + 1), on).0, PaymentState::FailedFinal);
         let off = facts(true, false, false);
         assert_eq!(
             resolve(&yes, &ChainRecord::NoProof, off),

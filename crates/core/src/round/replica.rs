@@ -112,14 +112,15 @@ impl ReplicaAnswer {
         }
     }
 
-    /// The answer without anything that the executor said. A verdict counts as said.
+    /// The answer without anything that the executor said. A verdict counts as said, and so does
+    /// the reason why there is none.
     #[must_use]
     pub fn withheld(self) -> Self {
         let failed = |code| Self::nothing(code, "the round was not charged, so this is withheld");
         match self {
             Self::Vote(_) => failed(FailureCode::Cancelled),
-            Self::Abstained { label, .. } => {
-                Self::Abstained { label, said: AnswerContent::default() }
+            Self::Abstained { .. } => {
+                Self::Abstained { label: Label::Retry, said: AnswerContent::default() }
             }
             Self::Nothing { failure, .. } => failed(failure.code),
         }
@@ -324,7 +325,7 @@ mod tests {
             ..AnswerContent::default()
         };
         let vote = ReplicaAnswer::Vote(ReplicaVote { label: Label::Valid, said: said() });
-        let abstained = ReplicaAnswer::Abstained { label: Label::Retry, said: said() };
+        let abstained = ReplicaAnswer::Abstained { label: Label::NeedsSpec, said: said() };
         let failure = ReplicaFailure::new(FailureCode::InvalidOutput, "secret");
         let failed = ReplicaAnswer::failed(failure, Some(said()));
         for (answer, label, code) in [

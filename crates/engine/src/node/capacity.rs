@@ -129,7 +129,9 @@ impl Engine {
     /// Starts to count the memory of a request.
     pub fn request_memory(&self, caller: &Caller) -> RequestMemory {
         match caller.credit() {
-            CreditMode::Anonymous | CreditMode::Prepaid => self.visitor_memory(),
+            CreditMode::Anonymous | CreditMode::Prepaid => {
+                self.memory_of(capacity_owner(caller), MOST_VISITOR_VALUES)
+            }
             CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
                 self.memory_of(caller.account().clone(), MOST_BODY_VALUES)
             }
@@ -160,11 +162,13 @@ impl Engine {
     }
 }
 
-/// The owner of a share: the account, or everybody without a key together. Network addresses and
-/// addresses on a chain cost nothing, so their number must not give anybody a larger share.
+/// The owner of a share: the account, all visitors together, or all payers together. Network
+/// addresses and addresses on a chain cost nothing, so their number must not give anybody a larger
+/// share. Visitors do not stop those who pay.
 pub(crate) fn capacity_owner(caller: &Caller) -> AccountId {
     match caller.credit() {
-        CreditMode::Anonymous | CreditMode::Prepaid => AccountId::anonymous(0),
+        CreditMode::Anonymous => AccountId::anonymous(0),
+        CreditMode::Prepaid => AccountId::payer(0),
         CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
             caller.account().clone()
         }

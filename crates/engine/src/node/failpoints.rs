@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 ///
 /// There is none before steps or tasks are taken: looking for work repeats itself, and changes
 /// nothing until it finds some.
-pub const FAILPOINTS: [&str; 30] = [
+pub const FAILPOINTS: [&str; 32] = [
     // A round is recorded before any executor is asked, and closed with the answers.
     "round_open_before",
     "round_open_after",
@@ -44,6 +44,9 @@ pub const FAILPOINTS: [&str; 30] = [
     // A payment is set aside for one request.
     "payment_reserve_before",
     "payment_reserve_after",
+    // The authorization is given back, because nothing was charged.
+    "payment_release_before",
+    "payment_release_after",
     // The reply is stored with the intent to settle, and the facilitator was asked before its
     // answer is recorded.
     "payment_settle_before",

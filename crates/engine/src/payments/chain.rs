@@ -3,7 +3,10 @@
 mod node;
 mod search;
 
-use std::{collections::BTreeMap, sync::atomic::AtomicBool};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, AtomicU32},
+};
 
 use jurat_core::{
     id::PaymentId,
@@ -36,11 +39,13 @@ pub(crate) struct ChainMemory {
     /// Payments whose transfer takes several looks to find, and the block with which the next one
     /// begins.
     searched: Mutex<BTreeMap<PaymentId, u64>>,
+    /// How often the pages of a search were halved, because the node refused larger ones.
+    halvings: AtomicU32,
 }
 
 impl Engine {
     /// Looks for the transfer that a payment demands. A proof is a transaction in which the token
-    /// used the authorization and moved exactly the amount from the payer to us.
+    /// used the authorization, and for it moved exactly the amount from the payer to us.
     pub(super) async fn chain_record(&self, payment: &Payment) -> ChainRecord {
         let within = self.payment_settings().map(|settings| settings.timeouts.look());
         let looked = tokio::time::timeout(within.unwrap_or_default(), self.look_up(payment)).await;
@@ -62,7 +67,7 @@ impl Engine {
     async fn look_up(&self, payment: &Payment) -> Option<ChainRecord> {
         let node = self.chain_node(payment.key.network).await?;
         if let Some(transaction) = &payment.transaction
-            && is_paid_by(node, payment, transaction).await == Some(true)
+            && use_in(node, payment, transaction).await == Some(UseOfNonce::Demanded)
         {
             return Some(ChainRecord::Paid { transaction: transaction.clone() });
         }
@@ -72,40 +77,63 @@ impl Engine {
         }
         let now = self.inner.clock.now();
         let log = self.inner.chain.log_of_use(node, payment, latest, now).await?;
+        let spent = || async {
+            let block = node.block(log.get("blockNumber")?.as_str()?).await?;
+            Some(ChainRecord::Spent { since: block.at, at: latest.at })
+        };
         if is_topic(&log, 0, AUTHORIZATION_CANCELED) {
-            return Some(ChainRecord::Cancelled);
+            return spent().await;
         }
         let transaction = log.get("transactionHash")?.as_str()?.to_owned();
-        let is_paid = is_paid_by(node, payment, &transaction).await?;
-        is_paid.then_some(ChainRecord::Paid { transaction })
+        match use_in(node, payment, &transaction).await? {
+            UseOfNonce::Demanded => Some(ChainRecord::Paid { transaction }),
+            UseOfNonce::Other => spent().await,
+        }
     }
 }
 
-/// Whether a transaction is the demanded transfer; `None` if it is not on the chain.
-async fn is_paid_by(node: ChainNode<'_>, payment: &Payment, transaction: &str) -> Option<bool> {
+/// What a transaction did with the authorization of a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UseOfNonce {
+    /// It moved the demanded amount to us.
+    Demanded,
+    /// It moved something else.
+    Other,
+}
+
+/// What a transaction shows about a payment; `None` if it does not show the use of its
+/// authorization.
+async fn use_in(node: ChainNode<'_>, payment: &Payment, transaction: &str) -> Option<UseOfNonce> {
     let receipt = node.ask("eth_getTransactionReceipt", json!([transaction])).await?;
     if number(receipt.get("status")?.as_str()?)? != 1 {
-        return Some(false);
+        return None;
     }
+    read_use(payment, receipt.get("logs")?.as_array()?)
+}
+
+/// The token logs the use of an authorization, and directly after it the transfer of that
+/// authorization. Any other transfer in the same transaction belongs to another authorization, and
+/// would pay for two requests.
+fn read_use(payment: &Payment, logs: &[Value]) -> Option<UseOfNonce> {
     let (payer, pay_to) = (word(payment.key.payer.as_str()), word(&pay_to(payment)?));
-    let logs = receipt.get("logs")?.as_array()?;
-    let mut ours = logs.iter().filter(|log| {
+    let is_of_token = |log: &Value| {
         let address = log.get("address").and_then(Value::as_str).unwrap_or_default();
         address.eq_ignore_ascii_case(&payment.key.asset)
-    });
-    let is_used = ours.clone().any(|log| {
-        is_topic(log, 0, AUTHORIZATION_USED)
+    };
+    let used = logs.iter().position(|log| {
+        is_of_token(log)
+            && is_topic(log, 0, AUTHORIZATION_USED)
             && is_topic(log, 1, &payer)
             && is_topic(log, 2, &payment.key.nonce)
-    });
-    let is_moved = ours.any(|log| {
-        let value = log.get("data").and_then(Value::as_str).and_then(number);
-        is_topic(log, 0, TRANSFER)
-            && is_topic(log, 1, &payer)
-            && is_topic(log, 2, &pay_to)
-            && value == Some(payment.amount.into())
-    });
-    Some(is_used && is_moved)
+    })?;
+    let moved = logs.get(used + 1)?;
+    // A token that logs something else in between is one that we do not understand.
+    if !is_of_token(moved) || !is_topic(moved, 0, TRANSFER) || !is_topic(moved, 1, &payer) {
+        return None;
+    }
+    let value = moved.get("data").and_then(Value::as_str).and_then(number)?;
+    let is_ours = is_topic(moved, 2, &pay_to) && value == payment.amount.into();
+    Some(if is_ours { UseOfNonce::Demanded } else { UseOfNonce::Other })
 }
 
 /// An address as a word of 32 bytes.

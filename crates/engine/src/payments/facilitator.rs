@@ -24,14 +24,20 @@ impl Engine {
     pub(super) async fn facilitator_verify(&self, request: &Value) -> Option<VerifyReply> {
         let body = Bytes::from(request.to_string());
         let replied = self.facilitator("/verify", body, |timeouts| timeouts.verify).await;
-        let reply = replied.as_ref().ok().and_then(verify_reply);
+        let reply = replied.as_ref().ok().and_then(|it| verify_reply(&it.document));
+        // A refusal may have a status of its own; a success has none but 2xx.
+        let is_believed = |reply: &VerifyReply| {
+            matches!(reply, VerifyReply::Invalid { .. })
+                || replied.as_ref().is_ok_and(|it| it.is_success)
+        };
+        let reply = reply.filter(is_believed);
         let answer = match &reply {
             Some(VerifyReply::Valid { .. }) => FacilitatorAnswer::Yes,
             Some(VerifyReply::Invalid { .. }) => FacilitatorAnswer::No,
             None => FacilitatorAnswer::Unclear,
         };
         self.inner.metrics.payments.called("verify", answer);
-        if let Err(failure) = replied {
+        if let Err(failure) = &replied {
             tracing::warn!(reason = failure.reason, "the facilitator did not verify a payment");
         }
         reply
@@ -41,7 +47,7 @@ impl Engine {
     pub(super) async fn facilitator_settle(&self, payment: &Payment) -> SettleAttempt {
         let body = Bytes::from(payment.settle_request.clone());
         let attempt = match self.facilitator("/settle", body, |timeouts| timeouts.settle).await {
-            Ok(document) => read_settled(payment, &document),
+            Ok(reply) => read_settled(payment, &reply),
             Err(CallFailure { reason, is_sent: true }) => {
                 SettleAttempt::Unclear { reason: reason.to_owned() }
             }
@@ -65,7 +71,7 @@ impl Engine {
         path: &str,
         body: Bytes,
         timeout: fn(PaymentTimeouts) -> Duration,
-    ) -> Result<Value, CallFailure> {
+    ) -> Result<FacilitatorReply, CallFailure> {
         let not_sent = |reason| CallFailure { reason, is_sent: false };
         let sent = |reason| CallFailure { reason, is_sent: true };
         let settings = self.payment_settings().map_err(|_| not_sent("payments are off"))?;
@@ -88,9 +94,16 @@ impl Engine {
         if reply.status.is_server_error() {
             return Err(sent("the facilitator failed"));
         }
-        strict_json::parse_within(&reply.body, MOST_VALUES)
-            .map_err(|_| sent("the answer of the facilitator is not JSON"))
+        let document = strict_json::parse_within(&reply.body, MOST_VALUES)
+            .map_err(|_| sent("the answer of the facilitator is not JSON"))?;
+        Ok(FacilitatorReply { is_success: reply.status.is_success(), document })
     }
+}
+
+/// An answer in JSON, and whether its status is 2xx.
+struct FacilitatorReply {
+    is_success: bool,
+    document: Value,
 }
 
 /// Why there is no answer, and whether the request may have arrived.
@@ -100,11 +113,15 @@ struct CallFailure {
 }
 
 /// Compares an answer with the payment that it is about.
-fn read_settled(payment: &Payment, document: &Value) -> SettleAttempt {
+fn read_settled(payment: &Payment, reply: &FacilitatorReply) -> SettleAttempt {
+    let FacilitatorReply { is_success, document } = reply;
     let unclear = |reason: &str| SettleAttempt::Unclear { reason: reason.to_owned() };
     match settle_reply(document) {
         None => unclear("the answer of the facilitator has another form"),
         Some(SettleReply::Failure { reason }) => SettleAttempt::Refused { reason },
+        Some(SettleReply::Success { .. }) if !is_success => {
+            unclear("the facilitator says success with another status")
+        }
         Some(SettleReply::Success { payer, transaction, network, amount }) => {
             if payer.is_some_and(|payer| payer != payment.key.payer) {
                 return unclear("the facilitator names another payer");

@@ -5,7 +5,10 @@ use jurat_core::{
     idempotency::SavedAnswer,
     payment::{PaymentDemand, PaymentFault, price, record::Payment, seconds, state::PaymentState},
     policy::SEMANTIC,
-    round::{Round, RoundEnding},
+    round::{
+        Round, RoundEnding,
+        replica::{FailureCode, Replica, ReplicaAnswer},
+    },
 };
 use jurat_store::{Behalf, PaymentSettling};
 use jurat_wire::x402::required::IdentifierRule;
@@ -17,6 +20,10 @@ use crate::{
     Engine, EngineError, IdempotencyKey, RoundWatcher,
     rounds::walk::{is_abandoned, seed},
 };
+
+/// The minimum timeout of a paid request. Executors work for one that they cannot answer in time,
+/// and nobody pays.
+const LEAST_TIMEOUT_MS: u64 = 5_000;
 
 impl Engine {
     /// Sells one round. The reply is handed over if the payment was settled; a payment whose
@@ -57,15 +64,23 @@ impl Engine {
             return self.outcome(payment, &order, &demand);
         }
         if let Some(fault) = self.lapsed(&payment, &demand).await? {
-            self.release_payment(&payment).await;
-            return Ok(self.refused(&order, &demand, fault.to_string(), None));
+            return match self.release_payment(&payment).await? {
+                Some(kept) => self.outcome(kept, &order, &demand),
+                None => Ok(self.refused(&order, &demand, fault.to_string(), None)),
+            };
         }
         let round = match self.paid_round(&payment, &order).await {
             Ok(round) => round,
-            Err(error) => return self.unless_begun(payment, error).await,
+            Err(error) => {
+                let kept = self.unless_begun(payment, error).await?;
+                return self.outcome(kept, &order, &demand);
+            }
         };
         if !is_chargeable(&round) {
-            self.release_payment(&payment).await;
+            if let Some(kept) = self.release_payment(&payment).await? {
+                return self.outcome(kept, &order, &demand);
+            }
+            self.inner.uncharged.note(&payment.account, self.inner.clock.steady());
             let answer = (order.encoder)(round.withheld());
             return Ok(PurchaseOutcome::Delivered(Box::new(Delivery {
                 answer,
@@ -102,7 +117,7 @@ impl Engine {
             let problem = PaymentFault::Unsettled.to_string();
             return Ok(self.refused(order, demand, problem, Some(payment)));
         }
-        known(payment).ok_or(EngineError::Bug("a payment has no outcome"))
+        known(payment)
     }
 
     /// Why nothing is done any more for a payment that was set aside some time ago: its
@@ -123,19 +138,28 @@ impl Engine {
     }
 
     /// Gives a payment back whose round could not be carried out, unless a round was begun for it:
-    /// whoever began it may still settle.
+    /// whoever began it may still settle. Returns a payment that was not given back.
     async fn unless_begun(
         &self,
         payment: Payment,
         error: EngineError,
-    ) -> Result<PurchaseOutcome, EngineError> {
+    ) -> Result<Payment, EngineError> {
         let begun = self.round_of_payment(&payment).await;
         if begun.is_ok_and(|begun| begun.is_none_or(|round| is_abandoned(&round))) {
-            self.release_payment(&payment).await;
-            return Err(error);
+            return self.release_payment(&payment).await?.ok_or(error);
         }
         tracing::info!(error = %error, "a paid round goes on without this request");
-        Ok(PurchaseOutcome::Pending(payment.id))
+        Ok(payment)
+    }
+
+    /// Whether somebody still carries a reserved payment out. Otherwise nobody will, until its
+    /// request comes again: nothing but the request can be worked on.
+    pub(super) async fn is_in_progress(&self, payment: &Payment) -> Result<bool, EngineError> {
+        if self.inner.purchases.in_use(&payment.id).is_some() {
+            return Ok(true);
+        }
+        let begun = self.round_of_payment(payment).await?;
+        Ok(begun.is_some_and(|round| round.closing.is_none()))
     }
 
     /// The round that was begun for a payment, by whichever node.
@@ -199,16 +223,19 @@ impl Engine {
         begun.wait().await
     }
 
-    /// Gives an authorization back that was not sent to be settled.
-    async fn release_payment(&self, payment: &Payment) {
-        self.inner.metrics.payments.released();
-        let behalf = Behalf::from(&payment.account);
-        let released =
-            self.inner.store.payments().release(&behalf, &payment.account, &payment.id).await;
-        if let Err(error) = released {
-            // It stays reserved, and a repeated request carries it out.
-            tracing::warn!(error = %error, payment.digest = %payment.payment_digest, "could not give a payment back");
+    /// Gives an authorization back that was not sent to be settled. Returns the payment instead if
+    /// another process has sent it meanwhile: it is paid for, or will be, and a new demand would be
+    /// paid twice.
+    async fn release_payment(&self, payment: &Payment) -> Result<Option<Payment>, EngineError> {
+        let (payments, behalf) = (self.inner.store.payments(), Behalf::from(&payment.account));
+        self.inner.failpoints.pass("payment_release_before");
+        let releasing = payments.release(&behalf, &payment.account, &payment.id);
+        if self.inner.metrics.write("payment_release", releasing).await? {
+            self.inner.metrics.payments.released();
+            self.inner.failpoints.pass("payment_release_after");
+            return Ok(None);
         }
+        Ok(payments.get(&Behalf::Platform, &payment.id).await?)
     }
 
     pub(super) fn refused(
@@ -239,13 +266,22 @@ fn demand(
         let reason = "names a verifier, whose judge the price does not cover; use a key instead";
         return Err(EngineError::not_supported("policy", reason));
     }
+    let timeout_ms = order.job.timeout_ms;
+    if timeout_ms < LEAST_TIMEOUT_MS {
+        return Err(EngineError::invalid(
+            "execution.timeout_ms",
+            format!(
+                "must be at least {LEAST_TIMEOUT_MS} for a paid request, and is {timeout_ms}; leave it out, or send a key"
+            ),
+        ));
+    }
     let terms = &mut order.job.terms;
     terms.spares.get_or_insert(0);
     Ok(PaymentDemand {
         network: settings.network,
         pay_to: settings.pay_to.clone(),
         amount: price(settings.price_per_replica, terms),
-        work_seconds: order.job.timeout_ms.div_ceil(1_000),
+        work_seconds: timeout_ms.div_ceil(1_000),
     })
 }
 
@@ -254,22 +290,24 @@ fn round_key(payment: &Payment) -> String {
     format!("x402:{}", payment.id)
 }
 
-/// The outcome of a payment that is on record; `None` if it failed for good.
-pub(super) fn known(payment: Payment) -> Option<PurchaseOutcome> {
+/// The outcome of a payment that is on record, without a new demand.
+pub(super) fn known(payment: Payment) -> Result<PurchaseOutcome, EngineError> {
+    let conflict = |detail: &str| Err(EngineError::Conflict(detail.to_owned()));
     match (payment.state, &payment.answer) {
-        (PaymentState::FailedFinal, _) => None,
+        (PaymentState::FailedFinal, _) => conflict(
+            "the payment failed and nothing was paid; send the request again without a payment",
+        ),
         (PaymentState::Settled, Some(answer)) => {
             let answer = answer.clone();
             let delivery = Delivery { answer, payment: Some(payment), is_repeated: true };
-            Some(PurchaseOutcome::Delivered(Box::new(delivery)))
+            Ok(PurchaseOutcome::Delivered(Box::new(delivery)))
         }
-        (
-            PaymentState::Settled
-            | PaymentState::Reserved
-            | PaymentState::Settling
-            | PaymentState::Unknown,
-            _,
-        ) => Some(PurchaseOutcome::Pending(payment.id)),
+        (PaymentState::Settled, None) => conflict(
+            "the payment was settled, and its reply was removed, because replies are kept for seven days",
+        ),
+        (PaymentState::Reserved | PaymentState::Settling | PaymentState::Unknown, _) => {
+            Ok(PurchaseOutcome::Pending(payment.id))
+        }
     }
 }
 
@@ -282,10 +320,18 @@ fn first_time(outcome: PurchaseOutcome) -> PurchaseOutcome {
     }
 }
 
-/// Whether a round is worth its price: it ended by itself, and at least one replica has a vote.
+/// Whether a round is worth its price: it ended by itself, and at least one replica has a vote, or
+/// has an output that only the schema or the policy of the request refused. Otherwise a payer would
+/// get work for nothing with a schema that refuses everything.
 fn is_chargeable(round: &Round) -> bool {
     round.closing.as_ref().is_some_and(|closing| {
         let has_vote = closing.consensus.groups.iter().any(Option::is_some);
-        closing.ending == RoundEnding::Closed && has_vote
+        let has_output = || closing.replicas.iter().any(is_refused_by_request);
+        closing.ending == RoundEnding::Closed && (has_vote || has_output())
     })
+}
+
+fn is_refused_by_request(replica: &Replica) -> bool {
+    let ReplicaAnswer::Nothing { failure, said, .. } = &replica.answer else { return false };
+    replica.is_counted() && failure.code == FailureCode::InvalidOutput && said.is_some()
 }

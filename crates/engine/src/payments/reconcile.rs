@@ -41,7 +41,7 @@ impl Engine {
         Ok(count)
     }
 
-    /// Removes payments whose reply was kept long enough.
+    /// Removes payments whose reply was kept long enough. Returns their number.
     pub(crate) async fn prune_payments(&self) -> Result<u64, EngineError> {
         let now = self.inner.clock.now();
         let pruning = PaymentPruning {
@@ -49,7 +49,16 @@ impl Engine {
             now,
             limit: PRUNED_AT_ONCE,
         };
-        Ok(self.inner.store.payments().prune(&Behalf::Platform, &pruning).await?)
+        let payments = self.inner.store.payments();
+        let mut count = 0;
+        while !self.is_stopping() {
+            let more = payments.prune(&Behalf::Platform, &pruning).await?;
+            if more == 0 {
+                break;
+            }
+            count += more;
+        }
+        Ok(count)
     }
 
     /// Starts the loop, if requests are sold.

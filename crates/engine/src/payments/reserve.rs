@@ -2,9 +2,8 @@
 //! set it aside for one request.
 
 use jurat_core::{
-    account::caller::Caller,
     code::ProblemCode,
-    id::PaymentId,
+    id::{AccountId, PaymentId},
     payment::{
         Authorization, EvmAddress, PaymentDemand, PaymentFault,
         network::PaymentNetwork,
@@ -21,6 +20,9 @@ use jurat_wire::x402::{
 use super::{PurchaseOrder, PurchaseOutcome, payer_account};
 use crate::{Engine, EngineError, LimitExceeded};
 
+/// How long a reservation counts as one whose request is in progress.
+const YOUNG_MS: i64 = 600_000;
+
 /// How far a payment may be refused: with the demand, so that the payer can sign another one.
 pub(super) enum Step<T> {
     Next(T),
@@ -28,8 +30,23 @@ pub(super) enum Step<T> {
 }
 
 impl Engine {
-    /// Finds the payment, or verifies it and sets it aside for this request.
+    /// Finds the payment, or verifies it and sets it aside for this request. A payer is never
+    /// asked to pay again under a name that has a payment.
     pub(super) async fn reserve_payment(
+        &self,
+        order: &PurchaseOrder,
+        demand: &PaymentDemand,
+        message: &PaymentMessage,
+    ) -> Result<Step<Payment>, EngineError> {
+        let _turn = self.inner.reservations.of(message.digest()).acquire().await;
+        let step = self.find_or_reserve(order, demand, message).await?;
+        if let Step::Stop(PurchaseOutcome::Required(_)) = &step {
+            self.require_new_name(message).await?;
+        }
+        Ok(step)
+    }
+
+    async fn find_or_reserve(
         &self,
         order: &PurchaseOrder,
         demand: &PaymentDemand,
@@ -70,7 +87,7 @@ impl Engine {
         }
         let account = payer_account(&key.payer);
         let caller = self.admit_payer(&account).await?;
-        if let Some(found) = self.named(&caller, message).await? {
+        if let Some(found) = self.named(&account, message).await? {
             return same_request(found, order).map(Step::Next);
         }
         self.require_storage(&caller).await?;
@@ -82,7 +99,7 @@ impl Engine {
         let same = self.used(&payment.key).await?;
         let found = match same.filter(|it| it.payment_digest == payment.payment_digest) {
             Some(found) => Some(found),
-            None => self.named(&caller, message).await?,
+            None => self.named(&account, message).await?,
         };
         found.map_or_else(
             || fault(PaymentFault::Used),
@@ -108,7 +125,8 @@ impl Engine {
     /// Records a reservation; `false` if its authorization or its name is known.
     async fn insert(&self, payment: &Payment) -> Result<bool, EngineError> {
         let most_open = u32::try_from(self.payment_settings()?.limits.rounds).unwrap_or(u32::MAX);
-        let new = NewPayment { payment: payment.clone(), most_open };
+        let young_since = Timestamp::from_millis(payment.created_at.millis() - YOUNG_MS);
+        let new = NewPayment { payment: payment.clone(), most_open, young_since };
         let (payments, behalf) = (self.inner.store.payments(), Behalf::from(&payment.account));
         self.inner.failpoints.pass("payment_reserve_before");
         let writing = payments.reserve(&behalf, &new, None);
@@ -124,14 +142,25 @@ impl Engine {
         }
     }
 
-    /// The payment that the payer gave the same name to. The payer is verified.
+    /// Refuses a name that another payment of the payer has. The payer need not be verified: that
+    /// there is such a payment is all that is said.
+    async fn require_new_name(&self, message: &PaymentMessage) -> Result<(), EngineError> {
+        let account = payer_account(&message.authorization.from);
+        let found = self.named(&account, message).await?;
+        if found.is_none_or(|found| found.payment_digest == message.digest()) {
+            return Ok(());
+        }
+        let detail = "the name of the payment belongs to another payment, which may have been settled; send that one again, or sign a new one with a new name";
+        Err(EngineError::refused(ProblemCode::IdempotencyMismatch, detail))
+    }
+
+    /// The payment that the payer gave the same name to.
     async fn named(
         &self,
-        caller: &Caller,
+        account: &AccountId,
         message: &PaymentMessage,
     ) -> Result<Option<Payment>, EngineError> {
         let Some(name) = &message.identifier else { return Ok(None) };
-        let account = caller.account();
         let behalf = Behalf::from(account);
         Ok(self.inner.store.payments().of_identifier(&behalf, account, name).await?)
     }

@@ -14,8 +14,10 @@ use crate::{Engine, EngineError};
 /// The shortest and the longest pause before the next attempt.
 const SOONEST_MS: u64 = 5_000;
 const LATEST_MS: u64 = 600_000;
-/// After this time without a proof, an operator has to look.
-const GIVE_UP_MS: u64 = 30 * 24 * 3_600_000;
+/// After this time without a proof, an operator has to look, and an attempt a day is enough to see
+/// that the operator did.
+const OLD_MS: u64 = 30 * 24 * 3_600_000;
+const DAILY_MS: u64 = 24 * 3_600_000;
 
 impl Engine {
     /// Asks the facilitator to settle, asks the chain for a proof, and records what is known.
@@ -88,6 +90,7 @@ impl Engine {
             self.inner.metrics.payments.ended(PaymentState::Settled);
             tracing::info!(payment.digest = %payment.payment_digest, "settled a payment");
         }
+        self.inner.chain.forget(&payment.id);
         let (state, transaction) = (PaymentState::Settled, Some(transaction));
         Ok(Payment { state, transaction, updated_at: now, ..payment })
     }
@@ -102,12 +105,17 @@ impl Engine {
         let writing = payments.unsettled(&behalf, &unsettled);
         if self.inner.metrics.write("payment_unsettled", writing).await? {
             self.inner.metrics.payments.ended(unsettled.state);
+            if unsettled.state == PaymentState::FailedFinal {
+                self.inner.chain.forget(&payment.id);
+                self.inner.uncharged.note(&payment.account, self.inner.clock.steady());
+            }
             let (state, reason) = (unsettled.state.as_str(), unsettled.reason.as_str());
             tracing::warn!(payment.digest = %payment.payment_digest, state, reason, "a payment was not settled");
             let (state, reason) = (unsettled.state, Some(unsettled.reason));
             return Ok(Payment { state, reason, updated_at: unsettled.now, ..payment });
         }
         // Another process took it meanwhile, and may know more.
+        self.inner.chain.forget(&payment.id);
         let stored = payments.get(&Behalf::Platform, &payment.id).await?;
         stored.ok_or(EngineError::Bug("a payment in progress is gone"))
     }
@@ -127,6 +135,6 @@ fn reason(attempt: &SettleAttempt) -> String {
 /// The pause grows with the age of the payment.
 fn next_at(payment: &Payment, state: PaymentState, now: Timestamp) -> Option<Timestamp> {
     let age = now.millis_since(payment.created_at);
-    let is_open = state == PaymentState::Unknown && age < GIVE_UP_MS;
-    is_open.then(|| now.plus_millis((age / 4).clamp(SOONEST_MS, LATEST_MS)))
+    let pause = if age < OLD_MS { (age / 4).clamp(SOONEST_MS, LATEST_MS) } else { DAILY_MS };
+    (state == PaymentState::Unknown).then(|| now.plus_millis(pause))
 }

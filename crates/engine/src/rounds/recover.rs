@@ -85,8 +85,12 @@ impl Engine {
                 if let Err(error) = engine.prune_evidence().await {
                     tracing::warn!(error = %error, "could not remove old evidence");
                 }
-                if let Err(error) = engine.prune_payments().await {
-                    tracing::warn!(error = %error, "could not remove old payments");
+                match engine.prune_payments().await {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(count, "removed old payments"),
+                    Err(error) => {
+                        tracing::warn!(error = %error, "could not remove old payments");
+                    }
                 }
                 match engine.prune_stored().await {
                     Ok(report) if report.pruned.most() == 0 => {}

@@ -13,7 +13,11 @@ use axum::{
     response::Response,
 };
 use ipnet::IpNet;
-use jurat_core::{account::caller::Caller, code::ProblemCode, id::AccountId};
+use jurat_core::{
+    account::caller::{Caller, CreditMode},
+    code::ProblemCode,
+    id::AccountId,
+};
 use jurat_engine::{Allowance, Engine, EngineError, LimitExceeded};
 use jurat_wire::problem::Problem;
 
@@ -195,8 +199,27 @@ pub struct PeerAddress(pub IpAddr);
 /// by it.
 pub(crate) async fn know_key(
     State(engine): State<Engine>,
+    request: Request,
+    next: Next,
+) -> Response {
+    know(engine, request, next, CreditMode::Anonymous).await
+}
+
+/// The same for a request that is paid for by itself, which shares capacity with payers and not
+/// with visitors.
+pub(crate) async fn know_payer(
+    State(engine): State<Engine>,
+    request: Request,
+    next: Next,
+) -> Response {
+    know(engine, request, next, CreditMode::Prepaid).await
+}
+
+async fn know(
+    engine: Engine,
     mut request: Request,
     next: Next,
+    without_key: CreditMode,
 ) -> Response {
     // The key of a program on this machine that was given none is none here, too.
     if 0 < key_headers(request.headers()) && loopback_account(&request).is_none() {
@@ -210,7 +233,7 @@ pub(crate) async fn know_key(
     };
     #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
     let caller =
-        Caller::authenticated(admitted.account, admitted.scopes, admitted.key, admitted.credit);
+        Caller::authenticated(admitted.account, admitted.scopes, admitted.key, without_key);
     let memory = Arc::new(engine.request_memory(&caller));
     request.extensions_mut().insert(Arc::clone(&memory));
     request.extensions_mut().insert(VisitorCaller::Anonymous(caller));

@@ -116,23 +116,32 @@ pub(crate) type HandlerResult = Result<Response, HandlerProblem>;
 
 /// A problem that a handler returns.
 #[derive(Debug)]
-pub(crate) struct HandlerProblem(Problem);
+pub(crate) struct HandlerProblem {
+    problem: Problem,
+    retry_after_s: Option<u64>,
+}
 
 impl From<Problem> for HandlerProblem {
     fn from(problem: Problem) -> Self {
-        Self(problem)
+        Self { problem, retry_after_s: None }
     }
 }
 
 impl From<EngineError> for HandlerProblem {
     fn from(error: EngineError) -> Self {
-        Self(engine_problem(&error))
+        let retry_after_s =
+            if let EngineError::Limited(limit) = &error { limit.more_in_s() } else { None };
+        Self { problem: engine_problem(&error), retry_after_s }
     }
 }
 
 impl IntoResponse for HandlerProblem {
     fn into_response(self) -> Response {
-        problem(&self.0)
+        let mut response = problem(&self.problem);
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
     }
 }
 

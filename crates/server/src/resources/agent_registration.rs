@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
+use axum::{Extension, extract::State};
 use jurat_core::code::ProblemCode;
+use jurat_engine::Engine;
 use jurat_wire::{
     api::agent_registration::{self, AgentRegistrationFile, ServicePath},
     problem::Problem,
@@ -45,7 +46,10 @@ fn show_operation() -> Operation {
         .refuses([ProblemCode::NotFound])
 }
 
-async fn show(Extension(peers): Extension<Arc<PeerOptions>>) -> HandlerResult {
+async fn show(
+    State(engine): State<Engine>,
+    Extension(peers): Extension<Arc<PeerOptions>>,
+) -> HandlerResult {
     let Some(profile) = &peers.agent else {
         let detail = "this server has no registration file; its operator did not set a public URL";
         return Err(Problem::new(ProblemCode::NotFound, detail).into());
@@ -53,5 +57,5 @@ async fn show(Extension(peers): Extension<Arc<PeerOptions>>) -> HandlerResult {
     let is_served = |path: &str| all_operations().iter().any(|it| it.paths().any(|at| at == path));
     let services: Vec<ServicePath> =
         SERVICES.into_iter().filter(|(_, path, _)| is_served(path)).collect();
-    Ok(encode::ok(&agent_registration::file(profile, &services)))
+    Ok(encode::ok(&agent_registration::file(profile, &services, engine.sells())))
 }

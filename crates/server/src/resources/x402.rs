@@ -12,7 +12,7 @@ use jurat_core::{
     code::ProblemCode,
     id::PaymentId,
     idempotency::SavedAnswer,
-    payment::record::{Payment, PaymentProtocol},
+    payment::record::PaymentProtocol,
     round::{Round, job::Job},
 };
 use jurat_engine::{
@@ -243,10 +243,10 @@ async fn validate_v2(
 }
 
 fn show_operation() -> Operation {
-    let text = "Returns the reply of a settled payment for seven days, and 202 while the settlement is not known. The id of a payment is secret: the reply to the paid request has it in `X-Jurat-Payment`.";
+    let text = "Returns the reply of a settled payment for seven days, 202 while the settlement is not known, and 409 if the request was interrupted before that; send it again then, with the same payment. The id of a payment is secret: the reply to the paid request has it in `X-Jurat-Payment`.";
     Operation::get("/api/v3/x402/payments/{payment_id}", "payment_show", show)
         .aliased("/api/v3", "/api/v4", "_v4")
-        .for_visitors()
+        .for_payers()
         .tag(PAYMENTS)
         .summary("Fetch the reply of a payment")
         .text(text)
@@ -267,13 +267,14 @@ fn show_operation() -> Operation {
 
 async fn show(
     State(engine): State<Engine>,
-    asked: PaidRequest,
+    headers: HeaderMap,
     PathText(id): PathText,
 ) -> HandlerResult {
+    let given = payment(&headers)?;
     let not_found = || Problem::new(ProblemCode::NotFound, format!("there is no payment `{id}`"));
     let parsed = PaymentId::parse(&id).map_err(|_| not_found())?;
     let outcome = engine.payment_show(&parsed).await?;
-    Ok(respond(outcome, asked.payment.map(|payment| payment.protocol)))
+    Ok(respond(outcome, given.map(|payment| payment.protocol)))
 }
 
 impl PaidRequest {
@@ -339,8 +340,10 @@ fn required(refused: &PaymentRefused, protocol: Option<PaymentProtocol>) -> Resp
     put(response.headers_mut(), "cache-control", "no-store");
     if let Some(payment) = failed {
         let reason = payment.reason.as_deref().unwrap_or("unsettled");
-        let outcome = receipt(Delivery::network(payment), &payment.key.payer, Err(reason));
-        put(response.headers_mut(), receipt_header(protocol, payment), &header_text(&outcome));
+        let protocol = protocol.unwrap_or(payment.protocol);
+        let network = Delivery::network(payment, protocol);
+        let outcome = receipt(network, &payment.key.payer, Err(reason));
+        put(response.headers_mut(), receipt_header(protocol), &header_text(&outcome));
     }
     response
 }
@@ -369,16 +372,18 @@ fn delivered(delivery: Delivery, protocol: Option<PaymentProtocol>) -> Response 
     }
     if let Some(payment) = &payment {
         let transaction = payment.transaction.as_deref().unwrap_or_default();
-        let outcome = receipt(Delivery::network(payment), &payment.key.payer, Ok(transaction));
-        put(response.headers_mut(), receipt_header(protocol, payment), &header_text(&outcome));
+        let protocol = protocol.unwrap_or(payment.protocol);
+        let network = Delivery::network(payment, protocol);
+        let outcome = receipt(network, &payment.key.payer, Ok(transaction));
+        put(response.headers_mut(), receipt_header(protocol), &header_text(&outcome));
         put(response.headers_mut(), PAYMENT_ID, payment.id.as_str());
     }
     if is_repeated { idempotency::mark_replayed(response) } else { response }
 }
 
 /// The header of the receipt, in the words of the version that the sender speaks.
-fn receipt_header(protocol: Option<PaymentProtocol>, payment: &Payment) -> &'static str {
-    match protocol.unwrap_or(payment.protocol) {
+fn receipt_header(protocol: PaymentProtocol) -> &'static str {
+    match protocol {
         PaymentProtocol::V1 => "x-payment-response",
         PaymentProtocol::V2 => "payment-response",
     }
@@ -394,7 +399,7 @@ fn put(headers: &mut HeaderMap, name: &'static str, text: &str) {
 fn paid<R: ToSchema>(operation: Operation, reply: &str) -> Operation {
     operation
         .begins_rounds()
-        .for_visitors()
+        .for_payers()
         .tag(PAYMENTS)
         .answers::<R>(200, "The reply; its payment was settled, or nothing was charged.", example(reply))
         .and_header("PAYMENT-RESPONSE", "Receipt of a payment in version 2 of the protocol, as base64 of JSON; absent if nothing was charged.")

@@ -5,7 +5,9 @@ mod chain;
 mod faults;
 mod identifiers;
 mod limits;
+mod lookups;
 mod payers;
+mod races;
 mod records;
 mod replays;
 mod uncharged;
@@ -14,10 +16,11 @@ use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_engine::{EngineLimits, PaymentSettings};
+use jurat_server::route_table;
 use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::{TestApp, TestReply},
-    fake_executor::{Behaviour, FakeExecutor, says_valid},
+    fake_executor::{Behaviour, FakeExecutor, answers, says_valid},
     fake_facilitator::{FakeFacilitator, PAY_TO},
 };
 use serde_json::{Value, json};
@@ -259,7 +262,8 @@ async fn a_payment_in_version_1_buys_the_reply() {
 
 #[tokio::test]
 async fn every_paid_route_sells() {
-    let shop = Shop::open().await;
+    let says = || answers(json!({ "verdict": "TRUE" })).task_types(&["*"]);
+    let shop = Shop::of([says(), says(), says()], |_| {}).await;
     let one = |value: &str| {
         let mut payment = shop.payment(1);
         payment["accepted"]["amount"] = json!(value);
@@ -274,6 +278,8 @@ async fn every_paid_route_sells() {
         ("/api/v3/x402/validate", verdict.clone()),
         ("/api/v4/x402/validate", verdict.clone()),
         ("/api/v3/x402/delegate", job.clone()),
+        ("/api/v4/x402/delegate", job),
+        ("/api/v3/x402/factcheck", verdict.clone()),
         ("/api/v4/x402/factcheck", verdict),
     ]
     .into_iter()
@@ -286,5 +292,10 @@ async fn every_paid_route_sells() {
         let headers = [("PAYMENT-SIGNATURE", header.as_str())];
         let reply = shop.app.anonymous().post_with(path, &body, &headers).await;
         expect(&reply, 200);
+        assert!(reply.headers.contains_key("payment-response"), "{path}: {}", reply.text());
     }
+    assert_eq!(shop.facilitator.transfers().len(), 8);
+    let routes = route_table().into_iter();
+    let sold = routes.filter(|it| it.method == "POST" && it.path.contains("/x402/"));
+    assert_eq!(sold.count(), 8, "each is tried above");
 }

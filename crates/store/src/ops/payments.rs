@@ -30,6 +30,8 @@ operations! {
         fn of_authorization(key: &PaymentKey) -> Option<Payment> = of_authorization;
         /// The payment that has the payer's own name, unless it failed for good.
         fn of_identifier(account: &AccountId, identifier: &str) -> Option<Payment> = of_identifier;
+        /// Whether an account has a settled payment on record.
+        fn has_paid(account: &AccountId) -> bool = has_paid;
         /// The payments of all accounts whose settlement is not known.
         fn counts() -> PaymentCounts = counts;
     }
@@ -48,7 +50,8 @@ operations! {
         fn unsettled(end: &PaymentUnsettled) -> bool = unsettled;
         /// Gives a reserved authorization back, for which nothing was sent to be settled.
         fn release(account: &AccountId, id: &PaymentId) -> bool = release;
-        /// Removes old payments that have ended or were never sent to be settled.
+        /// Removes old payments that have ended or were never sent to be settled, and the replies
+        /// of those that have to stay. Returns how many changed; 0 means that nothing is left.
         fn prune(pruning: &PaymentPruning) -> u64 = prune;
     }
     writes {
@@ -61,8 +64,10 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPayment {
     pub payment: Payment,
-    /// How many payments of the account may be in settlement or unknown.
+    /// How many payments of the account may be in settlement, unknown, or reserved since
+    /// `young_since`.
     pub most_open: u32,
+    pub young_since: Timestamp,
 }
 
 /// Why a payment was not reserved.
@@ -70,7 +75,7 @@ pub struct NewPayment {
 pub enum PaymentRefusal {
     /// The authorization was used, or the payer's own name for the payment.
     Known,
-    /// Too many payments of the account are in settlement or unknown.
+    /// Too many payments of the account are in progress or unknown.
     TooManyOpen,
 }
 
@@ -127,7 +132,8 @@ pub struct PaymentUnsettled {
 /// The payments to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentPruning {
-    /// Payments without a change since then are removed, if their authorization is over.
+    /// Payments without a change since then are removed if their authorization is over, and lose
+    /// their reply otherwise.
     pub before: Timestamp,
     pub now: Timestamp,
     pub limit: u32,
@@ -154,9 +160,11 @@ const RESERVE: &str = "\
     created_at, updated_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'reserved', $12, $13, 0, $14, $15) \
     on conflict do nothing";
+/// A reservation that is not young belongs to a request that was interrupted.
 const OPEN: &str = "\
     select cast(count(*) as bigint) as number, 'open' as name from payments \
-    where account_id = $1 and state in ('settling', 'unknown')";
+    where account_id = $1 and (state in ('settling', 'unknown') \
+    or (state = 'reserved' and $2 < created_at))";
 const GET: &str = concatcp!("select ", COLUMNS, " from payments where id = $1");
 const OF_AUTHORIZATION: &str = concatcp!(
     "select ",
@@ -169,6 +177,9 @@ const OF_IDENTIFIER: &str = concatcp!(
     " from payments where account_id = $1 and identifier = $2 \
      and identifier is not null and state <> 'failed_final'"
 );
+const HAS_PAID: &str = "\
+    select cast(count(*) as bigint) as number, 'paid' as name from payments \
+    where account_id = $1 and state = 'settled'";
 const SETTLE: &str = "\
     update payments set state = 'settling', round_id = $1, status = $2, answer = $3, \
     attempts = 1, lease_token = $4, next_at = $5, updated_at = $6 \
@@ -198,6 +209,12 @@ const PRUNE: (&str, &str) = of_found!(
      order by updated_at limit $4",
     ""
 );
+const CLEAR: (&str, &str) = of_found!(
+    "update payments set status = null, answer = null",
+    "payments where state = 'settled' and updated_at < $1 and answer is not null \
+     order by updated_at limit $2",
+    ""
+);
 const COUNTS: &str = "\
     select 'open' as id, cast(count(*) as bigint) as times, min(created_at) as earliest \
     from payments where state in ('settling', 'unknown')";
@@ -208,17 +225,20 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (GET, GET),
     (OF_AUTHORIZATION, OF_AUTHORIZATION),
     (OF_IDENTIFIER, OF_IDENTIFIER),
+    (HAS_PAID, HAS_PAID),
     TAKE,
     (TAKE_OVER, TAKE_OVER),
     PRUNE,
+    CLEAR,
     (COUNTS, COUNTS),
 ];
 
 async fn reserve(tx: &mut Tx<'_>, new: &NewPayment) -> Result<Result<(), PaymentRefusal>> {
-    let NewPayment { payment, most_open } = new;
+    let NewPayment { payment, most_open, young_since } = new;
     let Payment { account, id, key, created_at, .. } = payment;
     tx.run(ACCOUNT, args![account, *created_at]).await?;
-    let open = tx.first(OPEN, args![account], read_number).await?.unwrap_or_default();
+    let open = tx.first(OPEN, args![account, *young_since], read_number).await?;
+    let open = open.unwrap_or_default();
     if i64::from(*most_open) <= open {
         return Ok(Err(PaymentRefusal::TooManyOpen));
     }
@@ -258,6 +278,10 @@ async fn of_identifier(
     identifier: &str,
 ) -> Result<Option<Payment>> {
     tx.first(OF_IDENTIFIER, args![account, identifier], read).await
+}
+
+async fn has_paid(tx: &mut Tx<'_>, account: &AccountId) -> Result<bool> {
+    Ok(tx.first(HAS_PAID, args![account], read_number).await?.is_some_and(|count| 0 < count))
 }
 
 async fn settle(tx: &mut Tx<'_>, settling: &PaymentSettling) -> Result<bool> {
@@ -313,6 +337,7 @@ async fn prune(tx: &mut Tx<'_>, pruning: &PaymentPruning) -> Result<u64> {
         let args = args![state.as_str(), pruning.before, pruning.now, pruning.limit];
         removed += tx.run(tx.own(PRUNE), args).await?;
     }
+    removed += tx.run(tx.own(CLEAR), args![pruning.before, pruning.limit]).await?;
     Ok(removed)
 }
 

@@ -43,6 +43,22 @@ impl TokenTransfer {
     }
 }
 
+/// One log of the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenLog {
+    /// The payer and the nonce of a used authorization.
+    Used(String, String),
+    /// A transfer, of whichever authorization.
+    Moved { payer: String, to: String, value: u128 },
+}
+
+/// A log with the address that wrote it.
+#[derive(Debug, Clone)]
+struct WrittenLog {
+    asset: String,
+    log: TokenLog,
+}
+
 #[derive(Debug)]
 struct Record {
     block: u64,
@@ -52,7 +68,7 @@ struct Record {
 /// How an authorization was used.
 #[derive(Debug)]
 enum Spending {
-    Moved { transfer: TokenTransfer, transaction: String },
+    Moved { transaction: String },
     Cancelled,
 }
 
@@ -80,14 +96,23 @@ pub enum NodeFault {
     NoToken,
     /// It finds no logs.
     NoLogs,
+    /// It looks for logs in so many blocks at once and no more.
+    FewBlocks(u64),
     /// It does not answer.
     Down,
 }
 
-/// The authorizations that were used, by payer and nonce.
 #[derive(Debug)]
 pub(super) struct Chain {
+    /// The authorizations that were used, by payer and nonce.
     records: BTreeMap<(String, String), Record>,
+    /// The logs of each transaction, in their order.
+    transactions: Vec<(u64, Vec<WrittenLog>)>,
+    /// The transfers that somebody asked for, with those that the token refused because it had
+    /// accepted their authorization before.
+    pub(super) tried: Vec<TokenTransfer>,
+    /// What payers have, as far as it is limited.
+    pub(super) balances: BTreeMap<String, u128>,
     clock: ChainClock,
     pub(super) fault: NodeFault,
 }
@@ -96,7 +121,14 @@ impl Default for Chain {
     fn default() -> Self {
         #[expect(clippy::disallowed_methods, reason = "a server of its own has the real clock")]
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        Self { records: BTreeMap::new(), clock: ChainClock(Box::new(now)), fault: NodeFault::None }
+        Self {
+            records: BTreeMap::new(),
+            transactions: Vec::new(),
+            tried: Vec::new(),
+            balances: BTreeMap::new(),
+            clock: ChainClock(Box::new(now)),
+            fault: NodeFault::None,
+        }
     }
 }
 
@@ -116,10 +148,20 @@ impl Chain {
         self.newest() - late / BLOCK_SECONDS
     }
 
+    /// The transfers for which an authorization was used.
     pub(super) fn transfers(&self) -> Vec<TokenTransfer> {
-        let moved = self.records.values().filter_map(|record| match &record.spending {
-            Spending::Moved { transfer, .. } => Some(transfer.clone()),
-            Spending::Cancelled => None,
+        let all = self.transactions.iter().flat_map(|(_, logs)| logs.windows(2));
+        let moved = all.filter_map(|pair| match (&pair[0].log, &pair[1].log) {
+            (TokenLog::Used(_, nonce), TokenLog::Moved { payer, to, value }) => {
+                Some(TokenTransfer {
+                    payer: payer.clone(),
+                    to: to.clone(),
+                    value: *value,
+                    nonce: nonce.clone(),
+                    asset: pair[0].asset.clone(),
+                })
+            }
+            _ => None,
         });
         moved.collect()
     }
@@ -136,15 +178,40 @@ impl Chain {
             Some("invalid_exact_evm_nonce_already_used".to_owned())
         } else if amount != Some(transfer.value.to_string().as_str()) {
             Some("invalid_exact_evm_payload_authorization_value".to_owned())
+        } else if self.balances.get(&transfer.payer).is_some_and(|it| *it < transfer.value) {
+            Some("insufficient_funds".to_owned())
         } else {
             None
         }
     }
 
+    /// Carries a transfer out.
     pub(super) fn transfer(&mut self, transfer: TokenTransfer) -> String {
-        let transaction = format!("0x{:064x}", self.records.len() + 1);
-        let key = (transfer.payer.clone(), transfer.nonce.clone());
-        self.record(key, Spending::Moved { transfer, transaction: transaction.clone() });
+        let TokenTransfer { payer, to, value, nonce, asset } = transfer;
+        if let Some(balance) = self.balances.get_mut(&payer) {
+            *balance -= value;
+        }
+        let used = TokenLog::Used(payer.clone(), nonce);
+        self.transact(&asset, [used, TokenLog::Moved { payer, to, value }])
+    }
+
+    /// Writes a transaction with these logs of a token, and returns its hash.
+    pub(super) fn transact(
+        &mut self,
+        asset: &str,
+        logs: impl IntoIterator<Item = TokenLog>,
+    ) -> String {
+        let transaction = format!("0x{:064x}", self.transactions.len() + 1);
+        let asset = asset.to_owned();
+        let logs: Vec<WrittenLog> =
+            logs.into_iter().map(|log| WrittenLog { asset: asset.clone(), log }).collect();
+        for written in &logs {
+            if let TokenLog::Used(payer, nonce) = &written.log {
+                let spending = Spending::Moved { transaction: transaction.clone() };
+                self.record((payer.clone(), nonce.clone()), spending);
+            }
+        }
+        self.transactions.push((self.newest(), logs));
         transaction
     }
 
@@ -202,7 +269,8 @@ impl Chain {
     fn logs(&self, filter: &Value, head: u64) -> Value {
         let from = number(&filter["fromBlock"], head);
         let to = number(&filter["toBlock"], head).min(head);
-        if self.fault == NodeFault::NoLogs || from + MOST_BLOCKS <= to {
+        let most = if let NodeFault::FewBlocks(most) = self.fault { most } else { MOST_BLOCKS };
+        if self.fault == NodeFault::NoLogs || from + most <= to {
             return Value::Null;
         }
         let topics = &filter["topics"];
@@ -211,36 +279,43 @@ impl Chain {
                 && topics[1] == json!(word(payer))
                 && topics[2] == json!(nonce)
         });
-        let logs = found.map(|((payer, nonce), record)| match &record.spending {
-            Spending::Moved { transaction, .. } => json!({
-                "topics": [USED, word(payer), nonce], "transactionHash": transaction,
-            }),
-            Spending::Cancelled => json!({ "topics": [CANCELED, word(payer), nonce] }),
+        let logs = found.map(|((payer, nonce), record)| {
+            let block = format!("0x{:x}", record.block);
+            match &record.spending {
+                Spending::Moved { transaction } => json!({
+                    "topics": [USED, word(payer), nonce], "transactionHash": transaction,
+                    "blockNumber": block,
+                }),
+                Spending::Cancelled => {
+                    json!({ "topics": [CANCELED, word(payer), nonce], "blockNumber": block })
+                }
+            }
         });
         logs.collect()
     }
 
     fn receipt(&self, wanted: &str, head: u64) -> Value {
-        let known = self.records.values().filter(|record| record.block <= head);
-        let mut moved = known.filter_map(|record| match &record.spending {
-            Spending::Moved { transfer, transaction } => Some((transfer, transaction)),
-            Spending::Cancelled => None,
-        });
-        let Some((transfer, _)) = moved.find(|(_, transaction)| *transaction == wanted) else {
+        let named = |index: usize| format!("0x{:064x}", index + 1) == wanted;
+        let mut known = (0..).zip(&self.transactions).filter(|(_, (block, _))| *block <= head);
+        let Some((_, (_, logs))) = known.find(|(index, _)| named(*index)) else {
             return Value::Null;
         };
-        let TokenTransfer { payer, to, value, nonce, asset } = transfer;
-        json!({
-            "status": "0x1",
-            "logs": [
-                { "address": asset, "topics": [USED, word(payer), nonce], "data": "0x" },
-                {
-                    "address": asset,
-                    "topics": [TRANSFER, word(payer), word(to)],
-                    "data": format!("0x{value:064x}"),
-                },
-            ],
-        })
+        let logs: Vec<Value> = logs.iter().map(written).collect();
+        json!({ "status": "0x1", "logs": logs })
+    }
+}
+
+/// A log as a node writes it.
+fn written(WrittenLog { asset, log }: &WrittenLog) -> Value {
+    match log {
+        TokenLog::Used(payer, nonce) => {
+            json!({ "address": asset, "topics": [USED, word(payer), nonce], "data": "0x" })
+        }
+        TokenLog::Moved { payer, to, value } => json!({
+            "address": asset,
+            "topics": [TRANSFER, word(payer), word(to)],
+            "data": format!("0x{value:064x}"),
+        }),
     }
 }
 

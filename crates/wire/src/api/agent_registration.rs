@@ -65,8 +65,12 @@ pub struct AgentService {
 /// An address of the server: its name, its path, and the revision of its protocol.
 pub type ServicePath = (&'static str, &'static str, Option<&'static str>);
 
-/// The file of an agent with these services.
-pub fn file<'a>(profile: &'a AgentProfile, services: &[ServicePath]) -> AgentRegistrationFile<'a> {
+/// The file of an agent with these services, which takes payments or does not.
+pub fn file<'a>(
+    profile: &'a AgentProfile,
+    services: &[ServicePath],
+    x402_support: bool,
+) -> AgentRegistrationFile<'a> {
     let service = |(name, path, version): &ServicePath| AgentService {
         name: Cow::Borrowed(*name),
         endpoint: format!("{}{path}", profile.url),
@@ -78,7 +82,7 @@ pub fn file<'a>(profile: &'a AgentProfile, services: &[ServicePath]) -> AgentReg
         description: Cow::Borrowed(&profile.description),
         image: profile.image.as_deref().map(Cow::Borrowed),
         services: services.iter().map(service).collect(),
-        x402_support: false,
+        x402_support,
         active: true,
         registrations: Cow::Borrowed(&profile.registrations),
     }

@@ -50,11 +50,15 @@ fn proposals(fake: &FakeExecutor, task: &str) -> Vec<ReceivedCall> {
     calls.filter(|it| it.endpoint() == "execute" && it.body["task_id"] == task).collect()
 }
 
+/// Whether a process dies at each point that there is.
+#[expect(clippy::disallowed_methods, reason = "a test is told how thorough it is to be")]
+fn is_thorough() -> bool {
+    std::env::var("JURAT_TEST_KILLED").is_ok_and(|it| it == "all")
+}
+
 /// At which of these points a process dies, counted from 1.
 fn deaths(kind: Kind, points: &[String]) -> Vec<usize> {
-    #[expect(clippy::disallowed_methods, reason = "a test is told how thorough it is to be")]
-    let is_thorough = std::env::var("JURAT_TEST_KILLED").is_ok_and(|it| it == "all");
-    if kind == Kind::File || is_thorough {
+    if kind == Kind::File || is_thorough() {
         return (1..=points.len()).collect();
     }
     let mut ends: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

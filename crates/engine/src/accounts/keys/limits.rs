@@ -69,9 +69,36 @@ pub enum LimitExceeded {
     )]
     WebhookDeliveries(u32),
     #[error(
-        "the payer has {0} payments whose settlement is not known yet, which is the limit; wait until some are"
+        "the payer has {0} payments in progress or with an unknown settlement, which is the limit; wait until some have ended"
     )]
     Payments(u32),
+    #[error(
+        "{most} rounds of the payer within ten minutes were not paid for, which is the limit; wait {more_in_s} s"
+    )]
+    Uncharged { most: u32, more_in_s: u64 },
+    #[error(
+        "too many rounds of new payers were not paid for within ten minutes; wait {more_in_s} s, or send a key"
+    )]
+    UnchargedOfAll { more_in_s: u64 },
+}
+
+impl LimitExceeded {
+    /// How many seconds to wait, if that is known.
+    pub const fn more_in_s(self) -> Option<u64> {
+        match self {
+            Self::Rate(allowance) | Self::AccountRate(allowance) => Some(allowance.more_in_s),
+            Self::Uncharged { more_in_s, .. } | Self::UnchargedOfAll { more_in_s } => {
+                Some(more_in_s)
+            }
+            Self::Rounds(_)
+            | Self::AccountRounds(_)
+            | Self::Bytes(_)
+            | Self::Address
+            | Self::AgentEvents(_)
+            | Self::WebhookDeliveries(_)
+            | Self::Payments(_) => None,
+        }
+    }
 }
 
 /// The keys in use on this node.

@@ -9,13 +9,24 @@ use crate::{Engine, EngineError, PaymentSettings};
 const OVERDUE_AFTER_MS: u64 = 600_000;
 
 impl Engine {
-    /// The findings about payments; none if requests are not sold.
+    /// The findings about payments; none if requests are not sold and none is open.
     pub(super) async fn payment_findings(&self) -> Result<Vec<CheckupFinding>, EngineError> {
-        let Ok(settings) = self.payment_settings() else { return Ok(Vec::new()) };
         let now = self.inner.clock.now();
         let counts = self.inner.store.payments().counts(&Behalf::Platform).await?;
         let age = counts.first.map_or(0, |first| now.millis_since(first));
         let mut findings = Vec::new();
+        let Ok(settings) = self.payment_settings() else {
+            if 0 < counts.count {
+                let text = format!(
+                    "settlements that are not known: {}, the oldest for {} s, and nothing looks for them, because nothing is sold",
+                    counts.count,
+                    age / 1_000
+                );
+                let advice = "Set `x402.pay_to` and the other settings of `x402` again until none is left; the payers wait for their replies.";
+                findings.push(CheckupFinding::warning("payments", text, advice));
+            }
+            return Ok(findings);
+        };
         if OVERDUE_AFTER_MS < age {
             let text = format!(
                 "settlements that are not known: {}, the oldest for {} s",
@@ -56,7 +67,14 @@ impl Engine {
         }
         let (network, wanted) = (settings.network, settings.network.chain_id());
         match self.chain_id().await {
-            Some(found) if found == wanted => None,
+            Some(found) if found == wanted => {
+                if self.chain_finds_logs().await {
+                    return None;
+                }
+                let text = "the node of the chain finds no logs (`eth_getLogs`)";
+                let advice = "Set `x402.rpc_url` to a node that does; until then, a transfer that the facilitator does not name is not found.";
+                Some(CheckupFinding::warning("payments", text, advice))
+            }
             Some(found) => {
                 let text = format!(
                     "the node of the chain is on the chain {found}, and `{network}` is the chain {wanted}"

@@ -9,7 +9,7 @@ use jurat_core::{
     strict_json,
     time::Timestamp,
 };
-use jurat_guard::client::OutboundClient;
+use jurat_guard::client::{CallError, OutboundClient};
 use serde_json::{Value, json};
 
 use super::word;
@@ -26,6 +26,15 @@ pub(super) struct ChainNode<'a> {
     address: &'a Uri,
     /// How long one question may take.
     timeout: Duration,
+}
+
+/// Why a node has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeFailure {
+    /// It answered with an error, or with more than is read.
+    Refused,
+    /// There was no answer.
+    Silent,
 }
 
 /// A block of the chain.
@@ -55,6 +64,14 @@ impl Engine {
     /// The chain that the node is on, if it says so.
     pub(crate) async fn chain_id(&self) -> Option<u64> {
         self.configured_node()?.chain_id().await
+    }
+
+    /// Whether the node of the chain finds logs, which prove what a facilitator does not tell.
+    pub(crate) async fn chain_finds_logs(&self) -> bool {
+        let (Some(node), Ok(settings)) = (self.configured_node(), self.payment_settings()) else {
+            return false;
+        };
+        self.inner.chain.finds_logs(node, settings.network.asset()).await.is_some()
     }
 
     fn configured_node(&self) -> Option<ChainNode<'_>> {
@@ -104,12 +121,30 @@ impl ChainNode<'_> {
 
     /// Answers `None` if the node does not, with an error, or with nothing.
     pub(super) async fn ask(self, method: &str, params: Value) -> Option<Value> {
+        self.try_ask(method, params).await.ok()
+    }
+
+    /// The answer, or whether the node refused to give one.
+    pub(super) async fn try_ask(self, method: &str, params: Value) -> Result<Value, NodeFailure> {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let body = Bytes::from(call.to_string());
         let asking = self.client.post_json(self.address, HeaderMap::new(), body, self.timeout);
-        let reply = asking.await.ok().filter(|reply| reply.status.is_success())?;
-        let document = strict_json::parse_within(&reply.body, MOST_VALUES).ok()?;
-        document.get("result").filter(|it| !it.is_null()).cloned()
+        let reply = asking.await.map_err(|error| match error {
+            CallError::TooLarge { .. } => NodeFailure::Refused,
+            CallError::Timeout
+            | CallError::Unreachable(_)
+            | CallError::Disconnected(_)
+            | CallError::Encoded { .. }
+            | CallError::Redirect { .. }
+            | CallError::Tls(_) => NodeFailure::Silent,
+        })?;
+        if !reply.status.is_success() {
+            return Err(NodeFailure::Refused);
+        }
+        let document = strict_json::parse_within(&reply.body, MOST_VALUES)
+            .map_err(|_| NodeFailure::Refused)?;
+        let result = document.get("result").filter(|it| !it.is_null());
+        result.cloned().ok_or(NodeFailure::Refused)
     }
 }
 

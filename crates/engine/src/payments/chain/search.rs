@@ -1,18 +1,22 @@
 //! The search for the log of an authorization, in pages, because nodes limit the range of a search.
 
-use std::iter;
+use std::sync::atomic::Ordering;
 
-use jurat_core::{payment::record::Payment, time::Timestamp};
+use jurat_core::{
+    id::PaymentId,
+    payment::record::{Payment, PaymentKey},
+    time::Timestamp,
+};
 use serde_json::{Value, json};
 
 use super::{
     AUTHORIZATION_CANCELED, AUTHORIZATION_USED, ChainMemory,
-    node::{ChainBlock, ChainNode, block_name},
+    node::{ChainBlock, ChainNode, NodeFailure, block_name},
     word,
 };
 
-/// The blocks of one page.
-const PAGE: u64 = 5_000;
+/// The blocks of one page, as long as the node accepts that.
+const MOST_BLOCKS: u64 = 4_096;
 /// How many pages one look searches, besides the newest one. The next look continues.
 const PAGES_AT_ONCE: u64 = 8;
 /// How long before the reservation of a payment the search begins: clocks differ.
@@ -37,28 +41,135 @@ impl ChainMemory {
             Some(next) => next,
             None => block_before(node, latest, reservation(payment, latest, now)).await?,
         };
+        let mut search = self.search(node, LogFilter::of(payment), latest.number);
         // The newest page comes first, because somebody looks soon after most transfers.
-        let newest = (latest.number + 1).saturating_sub(PAGE).max(first);
-        let earlier = (0..PAGES_AT_ONCE).map(|page| first + page * PAGE);
-        let pages = iter::once(newest).chain(earlier.take_while(|from| *from < newest));
-        let mut next = first;
-        for from in pages {
-            let found = logs(node, payment, from, (from + PAGE - 1).min(latest.number)).await?;
-            if let Some(log) = found.as_array()?.first() {
-                self.searched.lock().remove(&payment.id);
-                return Some(log.clone());
+        let newest = search.newest(first).await?;
+        let (mut next, mut found) = (first, newest.logs);
+        for _ in 0..PAGES_AT_ONCE {
+            if !found.is_empty() || newest.first <= next {
+                break;
             }
-            if from == next {
-                next += PAGE;
-                self.searched.lock().insert(payment.id.clone(), next);
-            }
+            let page = search.from(next).await?;
+            (next, found) = (page.last + 1, page.logs);
+            self.searched.lock().insert(payment.id.clone(), next);
         }
         // After the whole time, the search begins again: the node may have been late with its logs.
-        if newest <= next {
-            self.searched.lock().remove(&payment.id);
+        if !found.is_empty() || newest.first <= next {
+            self.forget(&payment.id);
         }
-        None
+        found.into_iter().next()
     }
+
+    /// Forgets how far the search for a payment is.
+    pub(in crate::payments) fn forget(&self, payment: &PaymentId) {
+        self.searched.lock().remove(payment);
+    }
+
+    /// `None` if a node finds no logs of a token, in however few blocks.
+    pub(super) async fn finds_logs(&self, node: ChainNode<'_>, asset: &str) -> Option<()> {
+        let (asset, nothing) = (asset.to_owned(), word("0x0"));
+        let filter = LogFilter { asset, payer: nothing.clone(), nonce: nothing };
+        let latest = node.latest().await?;
+        self.search(node, filter, latest.number).newest(0).await.map(drop)
+    }
+
+    fn search<'a>(&'a self, node: ChainNode<'a>, filter: LogFilter, latest: u64) -> LogSearch<'a> {
+        let blocks = MOST_BLOCKS >> self.halvings.load(Ordering::Relaxed);
+        LogSearch { memory: self, node, filter, latest, blocks, refused: u64::MAX }
+    }
+}
+
+/// One look for logs. Nodes accept ranges of different sizes, and only some say which.
+struct LogSearch<'a> {
+    memory: &'a ChainMemory,
+    node: ChainNode<'a>,
+    filter: LogFilter,
+    latest: u64,
+    /// The blocks of the next page.
+    blocks: u64,
+    /// A page of so many blocks was too large.
+    refused: u64,
+}
+
+impl LogSearch<'_> {
+    /// The last page, which begins at a block or later.
+    async fn newest(&mut self, first: u64) -> Option<LogPage> {
+        loop {
+            let from = (self.latest + 1).saturating_sub(self.blocks).max(first);
+            if let Some(page) = self.read(from, self.latest).await? {
+                return Some(page);
+            }
+        }
+    }
+
+    /// The page that begins at a block.
+    async fn from(&mut self, first: u64) -> Option<LogPage> {
+        loop {
+            let last = (first + self.blocks - 1).min(self.latest);
+            if let Some(page) = self.read(first, last).await? {
+                return Some(page);
+            }
+        }
+    }
+
+    /// The logs of some blocks; `Some(None)` if there were too many blocks for the node, and the
+    /// next page is smaller.
+    async fn read(&mut self, first: u64, last: u64) -> Option<Option<LogPage>> {
+        let blocks = last + 1 - first;
+        match self.node.try_ask("eth_getLogs", self.filter.within(first, last)).await {
+            Ok(found) => {
+                // The node may have refused a larger page for another reason.
+                if self.blocks * 2 < self.refused {
+                    self.resize(self.blocks * 2);
+                }
+                Some(Some(LogPage { first, last, logs: found.as_array()?.clone() }))
+            }
+            Err(failure) => {
+                self.refused = blocks;
+                while blocks <= self.blocks && 1 < self.blocks {
+                    self.resize(self.blocks / 2);
+                }
+                (failure == NodeFailure::Refused && 1 < blocks).then_some(None)
+            }
+        }
+    }
+
+    /// Later looks begin with this size, too.
+    fn resize(&mut self, blocks: u64) {
+        self.blocks = blocks.min(MOST_BLOCKS);
+        self.memory.halvings.store((MOST_BLOCKS / self.blocks).ilog2(), Ordering::Relaxed);
+    }
+}
+
+/// The logs that are searched for.
+struct LogFilter {
+    asset: String,
+    /// Words of 32 bytes.
+    payer: String,
+    nonce: String,
+}
+
+impl LogFilter {
+    fn of(payment: &Payment) -> Self {
+        let PaymentKey { asset, payer, nonce, .. } = &payment.key;
+        Self { asset: asset.clone(), payer: word(payer.as_str()), nonce: nonce.clone() }
+    }
+
+    fn within(&self, first: u64, last: u64) -> Value {
+        json!([{
+            "address": self.asset,
+            "fromBlock": block_name(first),
+            "toBlock": block_name(last),
+            "topics": [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], self.payer, self.nonce],
+        }])
+    }
+}
+
+/// The logs of some blocks.
+struct LogPage {
+    first: u64,
+    last: u64,
+    logs: Vec<Value>,
 }
 
 /// A time before a payment was reserved, by the clock of the chain.
@@ -86,15 +197,4 @@ async fn block_before(node: ChainNode<'_>, latest: ChainBlock, time: Timestamp) 
         block = earlier;
     }
     Some(block.number)
-}
-
-async fn logs(node: ChainNode<'_>, payment: &Payment, from: u64, to: u64) -> Option<Value> {
-    let (payer, nonce) = (word(payment.key.payer.as_str()), &payment.key.nonce);
-    let filter = json!([{
-        "address": payment.key.asset,
-        "fromBlock": block_name(from),
-        "toBlock": block_name(to),
-        "topics": [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], payer, nonce],
-    }]);
-    node.ask("eth_getLogs", filter).await
 }

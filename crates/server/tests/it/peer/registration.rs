@@ -1,8 +1,10 @@
 //! The registration file of ERC-8004.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use jurat_server::PeerOptions;
-use jurat_testkit::app::TestApp;
+use jurat_testkit::{app::TestApp, fake_facilitator::FakeFacilitator};
 use jurat_wire::api::agent_registration::{AgentProfile, AgentRegistration};
 use serde_json::json;
 
@@ -30,6 +32,10 @@ async fn the_file_names_the_addresses_under_the_public_url() {
     let registrations = json!([{ "agentId": 22, "agentRegistry": "eip155:1:0x742" }]);
     assert_eq!((&file["registrations"], &file["x402Support"]), (&registrations, &json!(false)));
     let services = file["services"].as_array().unwrap();
+    let facilitator = FakeFacilitator::start().await;
+    let shop = TestApp::selling(Arc::clone(&app.store), facilitator.settings()).await;
+    let shop = shop.with_peers(PeerOptions { agent: Some(profile()), ..PeerOptions::default() });
+    assert_eq!(shop.anonymous().get(path).await.json()["x402Support"], true);
     let mcp = services.iter().find(|it| it["name"] == "MCP").unwrap();
     assert_eq!(mcp["endpoint"], "https://jurat.example.com/mcp");
 }

@@ -88,6 +88,86 @@ async fn a_facilitator_need_not_name_the_payer() {
     assert_eq!(shop.facilitator.transfers().len(), 1);
 }
 
+/// A status that says no, and a body that says yes.
+#[tokio::test]
+async fn a_success_with_another_status_is_not_believed() {
+    let shop = trusting().await;
+    shop.facilitator.set(FacilitatorMode::AnswersWith402);
+    let payment = shop.payment(1);
+    let reply = shop.pay(&payment).await;
+    expect(&reply, 503);
+    assert_eq!(reply.json()["code"], "payment_unavailable");
+    assert!(shop.executors.iter().all(|it| verified(it) == 0));
+    shop.facilitator.set(FacilitatorMode::WaitsToSettle);
+    let (reply, ()) = tokio::join!(shop.pay(&payment), async {
+        shop.facilitator.was_asked_to_settle(1).await;
+        shop.facilitator.set(FacilitatorMode::AnswersWith402);
+        shop.facilitator.go_on();
+    });
+    expect(&reply, 202);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_unknown() {
+    let shop = trusting().await;
+    shop.facilitator.set(FacilitatorMode::AnswersTooMuch);
+    stays_unknown(&shop, 1).await;
+    // With a chain to ask, it is settled.
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::AnswersTooMuch);
+    expect(&shop.pay(&shop.payment(1)).await, 200);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
+
+#[tokio::test]
+async fn a_payer_with_too_little_buys_nothing() {
+    let shop = Shop::open().await;
+    shop.facilitator.fund(PAYER, 3_000 + 2_999);
+    expect(&shop.pay(&shop.payment(1)).await, 200);
+    let reply = shop.pay(&shop.payment(2)).await;
+    expect(&reply, 402);
+    let problem = "the facilitator does not accept the payment: insufficient_funds";
+    assert_eq!(reply.json()["detail"], problem);
+    assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3);
+}
+
+/// Both payments are covered when they are verified, and only one when they are settled.
+#[tokio::test]
+async fn a_payer_that_spends_its_balance_twice_gets_one_reply() {
+    let shop = Shop::open().await;
+    shop.facilitator.fund(PAYER, 3_000);
+    shop.facilitator.set(FacilitatorMode::WaitsToSettle);
+    let (first, second) = (shop.payment(1), shop.payment(2));
+    let (one, two, ()) = tokio::join!(shop.pay(&first), shop.pay(&second), async {
+        shop.facilitator.was_asked_to_settle(2).await;
+        shop.facilitator.set(FacilitatorMode::Honest);
+        shop.facilitator.go_on();
+    });
+    let mut statuses = [one.status.as_u16(), two.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 202]);
+    // The authorization ends unused, so nothing was paid.
+    shop.reconcile_after(400).await;
+    let unpaid = if one.status == 202 { &first } else { &second };
+    expect(&shop.pay(unpaid).await, 402);
+    assert_eq!(shop.facilitator.transfers().len(), 1);
+}
+
+/// The operator may find a node of the chain months later.
+#[tokio::test]
+async fn an_old_unknown_settlement_is_tried_once_a_day() {
+    let shop = trusting().await;
+    shop.facilitator.set(FacilitatorMode::FailsBeforeSettling);
+    expect(&shop.pay(&shop.payment(1)).await, 202);
+    shop.reconcile_after(31 * 86_400).await;
+    let asked = shop.facilitator.asked("/settle");
+    shop.reconcile_after(86_000).await;
+    assert_eq!(shop.facilitator.asked("/settle"), asked);
+    shop.reconcile_after(1_000).await;
+    assert_eq!(shop.facilitator.asked("/settle"), asked + 1);
+}
+
 /// With a chain to ask, money that moved buys the reply, whatever the facilitator says.
 #[tokio::test]
 async fn the_chain_proves_what_the_facilitator_does_not_say() {
@@ -166,6 +246,9 @@ async fn a_cancelled_authorization_ends_in_a_new_demand() {
     expect(&shop.pay(&payment).await, 202);
     shop.facilitator.cancel(PAYER, &nonce_of(1));
     shop.reconcile_after(10).await;
+    expect(&shop.pay(&payment).await, 202);
+    // The block with the cancellation is final.
+    shop.reconcile_after(200).await;
     let reply = shop.pay(&payment).await;
     expect(&reply, 402);
     assert_eq!(reply.json()["detail"], "the payment could not be settled, and nothing was paid");

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use jurat_core::payment::network::PaymentNetwork;
 use jurat_testkit::{
     app::TestApp,
-    fake_facilitator::{FacilitatorMode, NodeFault},
+    fake_facilitator::{FacilitatorMode, NodeFault, PAY_TO, TokenLog},
 };
 use serde_json::{Value, json};
 
-use super::{Shop, expect, nonce_of, verified};
+use super::{PAYER, Shop, expect, nonce_of, verified};
 
 /// A day, in seconds.
 const DAY: i64 = 86_400;
 
-/// A payment whose authorization is good for two months.
+/// A payment whose authorization is good for a day.
 fn lasting(shop: &Shop, nonce: u8) -> Value {
     let mut payment = shop.payment(nonce);
-    let until = shop.now() + 60 * DAY.unsigned_abs();
+    let until = shop.now() + DAY.unsigned_abs();
     payment["payload"]["authorization"]["validBefore"] = json!(until.to_string());
     payment
 }
@@ -92,6 +92,49 @@ async fn the_check_up_names_a_node_of_another_chain() {
     shop.facilitator.set_node(NodeFault::Down);
     let silent = "warning: the node of the chain does not answer";
     assert_eq!(findings(&shop.app).await, [silent]);
+    shop.facilitator.set_node(NodeFault::NoLogs);
+    let blind = "warning: the node of the chain finds no logs (`eth_getLogs`)";
+    assert_eq!(findings(&shop.app).await, [blind]);
+    shop.facilitator.set_node(NodeFault::FewBlocks(10));
+    assert_eq!(findings(&shop.app).await, [ok]);
+}
+
+#[tokio::test]
+async fn the_check_up_names_sessions_that_cost_more_than_the_price() {
+    let shop = Shop::open().await;
+    for (id, price_micros) in [("same", 1_000), ("dear", 1_001)] {
+        let body = json!({
+            "name": format!("{id}-executor"), "url": shop.executors[0].url(),
+            "session": { "id": id, "price_micros": price_micros },
+        });
+        assert_eq!(shop.app.admin().post("/v1/executors", &body).await.status, 201);
+    }
+    let dear = "warning: sessions that cost more than a paid replica: 1";
+    assert_eq!(findings(&shop.app).await, [dear]);
+}
+
+/// Nodes refuse large ranges, each with a limit and an error of its own.
+#[tokio::test]
+async fn a_node_that_looks_at_few_blocks_at_once_finds_the_transfer() {
+    for most in [1, 100, 2_000] {
+        let shop = Shop::open().await;
+        shop.facilitator.set(FacilitatorMode::FailsAfterSettling);
+        shop.facilitator.set_node(NodeFault::FewBlocks(most));
+        let payment = shop.payment(1);
+        expect(&shop.pay(&payment).await, 200);
+        // Also if a few hundred blocks have passed.
+        shop.facilitator.set_node(NodeFault::Down);
+        let payment = shop.payment(2);
+        expect(&shop.pay(&payment).await, 202);
+        shop.app.clock.advance_ms(900_000);
+        shop.facilitator.set_node(NodeFault::FewBlocks(most.max(100)));
+        let mut looks = 0;
+        while shop.pay(&payment).await.status != 200 {
+            shop.reconcile_after(400).await;
+            looks += 1;
+            assert!(looks < 5, "it is not found {most} blocks at a time");
+        }
+    }
 }
 
 #[tokio::test]
@@ -125,20 +168,20 @@ async fn a_transfer_is_found_days_later() {
     assert_eq!(shop.facilitator.transfers().len(), 1);
 }
 
-/// Neither near the beginning nor near the end of a long time: each look goes on where the last
-/// one ended.
+/// Neither at the beginning nor near the end of a long time: each look goes on where the last one
+/// ended.
 #[tokio::test]
 async fn a_long_time_is_searched_in_several_looks() {
     let shop = Shop::open().await;
     shop.facilitator.set(FacilitatorMode::FailsBeforeSettling);
     let payment = lasting(&shop, 1);
     expect(&shop.pay(&payment).await, 202);
-    shop.app.clock.advance_ms(5 * DAY * 1_000);
+    shop.app.clock.advance_ms((DAY - 1_000) * 1_000);
     shop.facilitator.set(FacilitatorMode::FailsAfterSettling);
     shop.facilitator.set_node(NodeFault::Down);
     shop.reconcile_after(1).await;
     assert_eq!(shop.facilitator.transfers().len(), 1);
-    shop.app.clock.advance_ms(5 * DAY * 1_000);
+    shop.app.clock.advance_ms(9 * DAY * 1_000);
     shop.facilitator.set_node(NodeFault::None);
     let mut looks = 0;
     while shop.pay(&payment).await.status != 200 {
@@ -184,4 +227,81 @@ async fn an_authorization_that_was_spent_elsewhere_buys_nothing() {
     shop.facilitator.set_node(NodeFault::Down);
     expect(&shop.pay(&shop.payment(2)).await, 202);
     assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3);
+}
+
+fn used(nonce: u8) -> TokenLog {
+    TokenLog::Used(PAYER.to_owned(), nonce_of(nonce))
+}
+
+fn moved(payer: &str, to: &str, value: u128) -> TokenLog {
+    TokenLog::Moved { payer: payer.to_owned(), to: to.to_owned(), value }
+}
+
+/// Two replies that the facilitator does not settle, and then a transaction of somebody else.
+/// Returns the shop and both payments.
+async fn after(logs: impl IntoIterator<Item = TokenLog>) -> (Shop, [Value; 2]) {
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::RefusesToSettle);
+    let payments = [shop.payment(1), shop.payment(2)];
+    for payment in &payments {
+        expect(&shop.pay(payment).await, 202);
+    }
+    shop.facilitator.transact(logs);
+    shop.reconcile_after(10).await;
+    (shop, payments)
+}
+
+/// A payer signs two authorizations with one nonce, and uses the one that pays itself.
+#[tokio::test]
+async fn one_transfer_pays_for_one_request() {
+    let logs = [used(1), moved(PAYER, PAY_TO, 3_000), used(2), moved(PAYER, PAYER, 3_000)];
+    let (shop, [first, second]) = after(logs).await;
+    expect(&shop.pay(&first).await, 200);
+    // Until the block is final, another one may take its place.
+    expect(&shop.pay(&second).await, 202);
+    shop.reconcile_after(200).await;
+    let reply = shop.pay(&second).await;
+    expect(&reply, 402);
+    assert_eq!(reply.json()["detail"], "the payment could not be settled, and nothing was paid");
+}
+
+#[tokio::test]
+async fn several_payments_of_one_transaction_are_all_found() {
+    let logs = [
+        moved(PAYER, PAY_TO, 3_000),
+        used(2),
+        moved(PAYER, PAY_TO, 3_000),
+        used(1),
+        moved(PAYER, PAY_TO, 3_000),
+    ];
+    let (shop, payments) = after(logs).await;
+    for payment in &payments {
+        expect(&shop.pay(payment).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_transfer_that_does_not_follow_its_authorization_proves_nothing() {
+    let cases = [
+        vec![moved(PAYER, PAY_TO, 3_000), used(1)],
+        vec![used(1), used(3), moved(PAYER, PAY_TO, 3_000)],
+        vec![used(1), moved(PAY_TO, PAY_TO, 3_000)],
+        vec![used(1)],
+    ];
+    for (index, logs) in cases.into_iter().enumerate() {
+        let (shop, [payment, _]) = after(logs).await;
+        for seconds in [0, 400, DAY] {
+            shop.reconcile_after(seconds).await;
+            let reply = shop.pay(&payment).await;
+            assert_eq!(reply.status, 202, "case {index}: {}", reply.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_amount_is_another_purchase() {
+    let (shop, [payment, _]) = after([used(1), moved(PAYER, PAY_TO, 2_999)]).await;
+    expect(&shop.pay(&payment).await, 202);
+    shop.reconcile_after(200).await;
+    expect(&shop.pay(&payment).await, 402);
 }

@@ -49,6 +49,18 @@ async fn a_payment_that_is_not_yet_valid_is_refused() {
 }
 
 #[tokio::test]
+async fn a_payment_that_stays_valid_for_days_is_refused() {
+    refused(
+        |shop, it| {
+            let end = shop.now() + 2 * 86_400;
+            it["payload"]["authorization"]["validBefore"] = json!(end.to_string());
+        },
+        "the authorization is valid for too long; let it end at most a day after `maxTimeoutSeconds`",
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn an_underpaid_request_is_refused() {
     refused(
         |_, it| it["payload"]["authorization"]["value"] = json!("2999"),

@@ -9,11 +9,16 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-use super::{Shop, expect};
+use super::{PAYER, Shop, claim, expect, nonce_of, verified};
 
 /// The same payment of another payer.
-fn of_another(mut payment: Value) -> Value {
-    payment["payload"]["authorization"]["from"] = json!(format!("0x{}", "ab".repeat(20)));
+fn of_another(payment: Value) -> Value {
+    of("ab", payment)
+}
+
+/// The same payment of a payer whose address repeats these digits.
+fn of(digits: &str, mut payment: Value) -> Value {
+    payment["payload"]["authorization"]["from"] = json!(format!("0x{}", digits.repeat(20)));
     payment
 }
 
@@ -77,9 +82,92 @@ async fn all_payers_together_have_the_capacity_of_one_account() {
     expect(&shop.pay(&other).await, 200);
 }
 
+/// Visitors run published verifiers, and take nothing from payers.
+#[tokio::test]
+async fn visitors_and_payers_do_not_share_their_capacity() {
+    let limits = EngineLimits { bytes_per_account: 200_000, ..EngineLimits::default() };
+    let shop = Shop::limited(limits, [says_valid(), says_valid(), says_valid()]).await;
+    let visit = shop.app.engine.visitor_memory();
+    visit.hold(200_000).unwrap();
+    expect(&shop.app.anonymous().get("/v1/templates").await, 200);
+    let body = json!({ "text": "x" });
+    expect(&shop.app.anonymous().post("/v1/verifiers/cites/runs", &body).await, 429);
+    expect(&shop.pay(&shop.payment(1)).await, 200);
+}
+
+#[tokio::test]
+async fn a_payer_cannot_make_executors_work_for_nothing_for_long() {
+    let shop = Shop::of([status(500), status(500), status(500)], |_| {}).await;
+    for nonce in 1..=3 {
+        let reply = shop.pay(&shop.payment(nonce)).await;
+        expect(&reply, 200);
+        assert!(!reply.headers.contains_key("payment-response"));
+    }
+    let asked = shop.executors.iter().map(verified).sum::<usize>();
+    let refused = shop.pay(&shop.payment(4)).await;
+    expect(&refused, 429);
+    assert_eq!(refused.json()["code"], "rate_limited");
+    assert_eq!(refused.headers["retry-after"], "600");
+    assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), asked);
+    // Others still may, and so may this one later.
+    expect(&shop.pay(&of_another(shop.payment(5))).await, 200);
+    shop.executors.iter().for_each(|it| it.set(says_valid()));
+    shop.app.clock.advance_ms(600_000);
+    expect(&shop.pay(&shop.payment(6)).await, 200);
+}
+
+/// A payment that turns out to be worth nothing has cost a round, too.
+#[tokio::test]
+async fn payments_that_fail_for_good_count_as_work_for_nothing() {
+    let shop = Shop::open().await;
+    shop.facilitator.set(FacilitatorMode::RefusesToSettle);
+    let first = shop.payment(1);
+    for nonce in 1..=3 {
+        expect(&shop.pay(&shop.payment(nonce)).await, 202);
+        shop.facilitator.cancel(PAYER, &nonce_of(nonce));
+    }
+    shop.reconcile_after(200).await;
+    expect(&shop.pay(&first).await, 402);
+    expect(&shop.pay(&shop.payment(4)).await, 429);
+}
+
+/// The number of addresses is no limit here either.
+#[tokio::test]
+async fn new_payers_wait_after_much_work_for_nothing() {
+    let limits = PayerLimits { uncharged_of_all: 2, ..PayerLimits::default() };
+    let shop = Shop::with(|it| it.limits = limits).await;
+    expect(&shop.pay(&shop.payment(1)).await, 200);
+    shop.executors.iter().for_each(|it| it.set(status(500)));
+    for payer in ["ab", "cd"] {
+        expect(&shop.pay(&of(payer, shop.payment(2))).await, 200);
+    }
+    shop.executors.iter().for_each(|it| it.set(says_valid()));
+    let refused = shop.pay(&of("ef", shop.payment(3))).await;
+    expect(&refused, 429);
+    assert_eq!(refused.headers["retry-after"], "600");
+    // Whoever has paid before is not affected.
+    expect(&shop.pay(&shop.payment(3)).await, 200);
+}
+
+#[tokio::test]
+async fn a_paid_request_gives_the_executors_time() {
+    let shop = Shop::open().await;
+    for timeout_ms in [4_999, 5_000] {
+        let mut body = claim("x");
+        body["execution"] = json!({ "timeout_ms": timeout_ms });
+        let reply = shop.buy(&body, &shop.payment(1)).await;
+        expect(&reply, if timeout_ms < 5_000 { 400 } else { 200 });
+        if timeout_ms < 5_000 {
+            assert_eq!(reply.json()["field"], "execution.timeout_ms");
+        }
+    }
+}
+
 #[tokio::test]
 async fn failing_requests_of_payers_pause_no_executor_for_others() {
-    let shop = Shop::of([status(500), status(500), status(500)], |_| {}).await;
+    let limits = PayerLimits { uncharged_rounds: 9, ..PayerLimits::default() };
+    let failing = [status(500), status(500), status(500)];
+    let shop = Shop::of(failing, |it| it.limits = limits).await;
     for nonce in 1..=6 {
         expect(&shop.pay(&shop.payment(nonce)).await, if nonce <= 5 { 200 } else { 503 });
         expect(

@@ -7,6 +7,7 @@ use jurat_core::{
     id::{AccountId, PaymentId},
     idempotency::SavedAnswer,
     payment::{
+        PaymentDemand,
         network::PaymentNetwork,
         record::{Payment, PaymentKey, PaymentProtocol},
         state::PaymentState,
@@ -18,7 +19,7 @@ use jurat_store::{Behalf, NewPayment};
 use jurat_testkit::{
     app::{TestApp, TestReply},
     fake_executor::{FakeExecutor, gated, says_valid},
-    fake_facilitator::FacilitatorMode,
+    fake_facilitator::{FacilitatorMode, PAY_TO},
     log::LogCapture,
 };
 use jurat_wire::{
@@ -35,14 +36,14 @@ use super::{PAYER, Shop, VALIDATE, claim, encoded, expect, nonce_of, verified};
 const CLAIM: &str = "Water boils at 100 °C.";
 
 /// Another node on the store of a shop, with other settings.
-async fn neighbour(shop: &Shop, change: impl FnOnce(&mut PaymentSettings)) -> TestApp {
+pub(super) async fn neighbour(shop: &Shop, change: impl FnOnce(&mut PaymentSettings)) -> TestApp {
     let mut settings = shop.facilitator.settings();
     change(&mut settings);
     TestApp::selling(Arc::clone(&shop.app.store), settings).await
 }
 
 /// Sends the usual request with a payment to another node.
-async fn pay_at(node: &TestApp, payment: &Value) -> TestReply {
+pub(super) async fn pay_at(node: &TestApp, payment: &Value) -> TestReply {
     let header = encoded(payment);
     let headers = [("PAYMENT-SIGNATURE", header.as_str())];
     node.anonymous().post_with(VALIDATE, &claim(CLAIM), &headers).await
@@ -151,26 +152,44 @@ async fn a_node_gives_no_payment_back_that_another_one_works_for() {
     assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3);
 }
 
+/// What is on record of a payment.
+pub(super) async fn stored(shop: &Shop, payment: &Value) -> Payment {
+    let key = key(&message(payment));
+    let payments = shop.app.store.payments();
+    payments.of_authorization(&Behalf::Platform, &key).await.unwrap().unwrap()
+}
+
+fn key(message: &PaymentMessage) -> PaymentKey {
+    PaymentKey {
+        network: PaymentNetwork::BaseSepolia,
+        asset: PaymentNetwork::BaseSepolia.asset().to_owned(),
+        payer: message.authorization.from.clone(),
+        nonce: message.authorization.nonce.clone(),
+    }
+}
+
 /// What a process leaves that died between the reservation and the round.
-async fn reserved(shop: &Shop, payment: &Value) -> Payment {
+pub(super) async fn reserved(shop: &Shop, payment: &Value) -> Payment {
     let (now, message) = (shop.app.engine.clock().now(), message(payment));
     let ends = i64::try_from(message.authorization.valid_before).unwrap();
+    let resource = PaidResource { url: VALIDATE.to_owned(), description: "a verdict" };
+    let demand = PaymentDemand {
+        network: PaymentNetwork::BaseSepolia,
+        pay_to: PAY_TO.parse().unwrap(),
+        amount: 3_000,
+        work_seconds: 60,
+    };
     let left = Payment {
         id: PaymentId::new(now, 7),
         account: AccountId::parse(&payer(&shop.app).await).unwrap(),
-        key: PaymentKey {
-            network: PaymentNetwork::BaseSepolia,
-            asset: PaymentNetwork::BaseSepolia.asset().to_owned(),
-            payer: message.authorization.from.clone(),
-            nonce: message.authorization.nonce.clone(),
-        },
+        key: key(&message),
         protocol: PaymentProtocol::V2,
         amount: 3_000,
         request_digest: request_digest(),
         payment_digest: message.digest(),
         identifier: None,
         state: PaymentState::Reserved,
-        settle_request: "{}".to_owned(),
+        settle_request: message.facilitator_request(&demand, &resource).to_string(),
         valid_before: Timestamp::from_millis(ends * 1_000),
         round: None,
         answer: None,
@@ -181,7 +200,7 @@ async fn reserved(shop: &Shop, payment: &Value) -> Payment {
         updated_at: now,
     };
     let behalf = Behalf::from(&left.account);
-    let new = NewPayment { payment: left.clone(), most_open: 8 };
+    let new = NewPayment { payment: left.clone(), most_open: 8, young_since: now };
     shop.app.store.payments().reserve(&behalf, &new, None).await.unwrap();
     left
 }

@@ -7,7 +7,11 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-use super::{Shop, claim, decoded, expect, verified};
+use super::{
+    Shop, claim, decoded, expect,
+    records::{neighbour, pay_at},
+    verified,
+};
 
 #[tokio::test]
 async fn a_replayed_payment_gets_the_stored_reply() {
@@ -64,18 +68,34 @@ async fn fifty_concurrent_uses_of_one_authorization_are_one_purchase() {
     let first =
         |reply: &&jurat_testkit::app::TestReply| !reply.headers.contains_key("idempotent-replayed");
     assert_eq!(replies.iter().filter(first).count(), 1);
+    assert_eq!(shop.facilitator.asked("/verify"), 1);
     assert_eq!(shop.facilitator.asked("/settle"), 1);
     assert_eq!(shop.facilitator.transfers().len(), 1);
     assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), 3);
 }
 
-/// Two requests begin at the same time, and one is settled before the other is verified.
+/// The same signed transfer, in the words of the other version of the protocol.
+#[tokio::test]
+async fn a_repeated_request_is_answered_in_its_own_version() {
+    let shop = Shop::open().await;
+    let first = shop.pay(&shop.payment_v1(1)).await;
+    expect(&first, 200);
+    assert_eq!(decoded(&first, "x-payment-response")["network"], "base-sepolia");
+    let again = shop.pay(&shop.payment(1)).await;
+    expect(&again, 200);
+    assert_eq!(again.body, first.body);
+    assert_eq!(decoded(&again, "payment-response")["network"], "eip155:84532");
+}
+
+/// Two nodes get a request at the same time, and one has settled it before the other one has
+/// verified it.
 #[tokio::test]
 async fn a_slow_twin_of_a_settled_request_is_not_asked_to_pay_again() {
     let shop = Shop::open().await;
     let payment = shop.payment(1);
     shop.facilitator.set(FacilitatorMode::WaitsToVerify);
-    let slow = shop.pay(&payment);
+    let node = neighbour(&shop, |_| {}).await;
+    let slow = pay_at(&node, &payment);
     let fast = async {
         shop.facilitator.was_asked_to_verify(1).await;
         shop.facilitator.set(FacilitatorMode::Honest);

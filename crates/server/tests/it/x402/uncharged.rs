@@ -26,33 +26,56 @@ async fn buys_nothing(shop: &Shop, path: &str, body: &Value, status: u16) -> Val
     reply.json()
 }
 
+/// An answer in the wrong form is the executor's fault, and is not charged.
 #[tokio::test]
 async fn an_output_that_is_not_charged_is_not_handed_over() {
-    let says = || answers(json!({ "answer": SECRET })).score(0.9).evidence("text/plain", SECRET);
+    let says = || answers(json!({ "verdict": SECRET })).score(0.9).evidence("text/plain", SECRET);
     let shop = Shop::of([says(), says(), says()], |_| {}).await;
-    let v2 = json!({
-        "objective": "x", "input": {}, "execution": { "output_schema": { "not": {} } },
+    let relaxed = json!({
+        "claim": "x", "consensus": { "replicas": 1, "include": ["traces"] },
     });
-    let reply = buys_nothing(&shop, "/api/v2/x402/delegate", &v2, 200).await;
-    assert_eq!(reply["status"], "INVALID_OUTPUT", "{reply}");
-    let mut v3 = v2.clone();
-    v3["consensus"] = json!({ "replicas": 1, "include": ["traces"] });
-    let mut strict = v3.clone();
+    let mut strict = relaxed.clone();
     strict["consensus"]["disagreement_policy"] = json!("fail_hard");
     for (path, body, status) in [
-        ("/api/v3/x402/delegate", &v3, 200),
-        ("/api/v4/x402/delegate", &v3, 200),
-        ("/api/v4/x402/delegate", &strict, 409),
+        ("/api/v3/x402/factcheck", &relaxed, 200),
+        ("/api/v4/x402/factcheck", &relaxed, 200),
+        ("/api/v4/x402/factcheck", &strict, 409),
     ] {
         let reply = buys_nothing(&shop, path, body, status).await;
         let replica = &reply["replicas"][0];
-        assert_eq!(replica["status"], "INVALID_OUTPUT", "{path}: {reply}");
-        assert_eq!(replica["output"], Value::Null, "{path}");
+        assert_eq!(replica["verdict"], "ERROR", "{path}: {reply}");
         assert_eq!(replica["score"], Value::Null, "{path}");
         assert_eq!(replica["notes"], json!([]), "{path}");
-        assert_eq!(replica["error"]["code"], "invalid_output", "{path}");
+        assert_eq!(replica["error"]["code"], "bad_shape", "{path}");
         assert!(replica["latency_ms"].is_u64(), "{path}");
     }
+}
+
+/// Otherwise a schema that refuses everything would buy outputs for nothing.
+#[tokio::test]
+async fn an_output_that_only_the_request_refuses_is_charged_and_handed_over() {
+    let says = || answers(json!({ "answer": SECRET }));
+    let shop = Shop::of([says(), status(500), says()], |_| {}).await;
+    let policy = json!({
+        "policy_id": "vp.schema_thresholds.v1",
+        "policy_params": { "thresholds": [{ "path": "/answer", "op": "==", "value": "another" }] },
+    });
+    let schema = json!({ "not": {} });
+    for (nonce, body) in [
+        (1, json!({ "objective": "x", "input": {}, "execution": { "output_schema": schema } })),
+        (2, json!({ "objective": "x", "input": {}, "policy": policy })),
+    ] {
+        let mut body = body;
+        body["consensus"] = json!({ "replicas": 3 });
+        let header = encoded(&shop.payment(nonce));
+        let headers = [("PAYMENT-SIGNATURE", header.as_str())];
+        let reply = shop.app.anonymous().post_with("/api/v3/x402/delegate", &body, &headers).await;
+        expect(&reply, 200);
+        assert!(reply.headers.contains_key("payment-response"));
+        assert_eq!(reply.json()["replicas"][0]["status"], "INVALID_OUTPUT");
+        assert!(reply.text().contains(SECRET), "{}", reply.text());
+    }
+    assert_eq!(shop.facilitator.transfers().len(), 2);
 }
 
 #[tokio::test]
@@ -90,7 +113,8 @@ async fn a_round_in_which_everybody_abstains_costs_nothing() {
     let reply = shop.pay(&shop.payment(1)).await;
     expect(&reply, 200);
     assert_eq!(reply.json()["consensus"]["outcome"], "abstained");
-    assert_eq!(reply.json()["replicas"][0]["verdict"], "NEEDS_SPEC");
+    // What an executor declined to decide is part of its work.
+    assert_eq!(reply.json()["replicas"][0]["verdict"], "RETRY");
     assert!(!reply.headers.contains_key("payment-response"));
     assert_eq!(shop.facilitator.asked("/settle"), 0);
 }

@@ -55,7 +55,8 @@ fn bits_of(whose: &AccountId) -> u128 {
 }
 
 async fn reserve(store: &Store, payment: &Payment) -> WriteOutcome<(), PaymentRefusal> {
-    let new = NewPayment { payment: payment.clone(), most_open: 3 };
+    let new =
+        NewPayment { payment: payment.clone(), most_open: 3, young_since: payment.created_at };
     store.payments().reserve(&Behalf::from(&payment.account), &new, None).await.unwrap()
 }
 
@@ -130,6 +131,18 @@ pub(crate) async fn an_authorization_is_reserved_once(backend: &Backend) {
     // Released, it is free again.
     assert!(store.payments().release(&behalf, &alice, &first.id).await.unwrap());
     assert_eq!(reserve(store, &again).await, WriteOutcome::Done(()));
+    // A young reservation counts as open, and an old one does not.
+    let bob = account("bob");
+    for number in 1..=3 {
+        assert_eq!(reserve(store, &payment(&bob, number)).await, WriteOutcome::Done(()));
+    }
+    let fourth = payment(&bob, 4);
+    let asked = |young_since| NewPayment { payment: fourth.clone(), most_open: 2, young_since };
+    let of_bob = Behalf::from(&bob);
+    let refused = store.payments().reserve(&of_bob, &asked(at(1)), None).await.unwrap();
+    assert_eq!(refused, WriteOutcome::Refused(PaymentRefusal::TooManyOpen));
+    let done = store.payments().reserve(&of_bob, &asked(at(2)), None).await.unwrap();
+    assert_eq!(done, WriteOutcome::Done(()));
     // The account of the payer exists, and too many open payments are refused.
     assert!(store.accounts().get(&Behalf::Platform, &alice).await.unwrap().is_some());
     for number in 3..6 {
@@ -172,7 +185,10 @@ pub(crate) async fn a_payment_is_settled_once_whoever_finds_out(backend: &Backen
     let [taken] = &take(store, 50, 8).await[..] else { panic!("it is due") };
     assert_eq!((taken.attempts, taken.state), (2, PaymentState::Settling));
     assert_eq!(taken.answer.as_ref().map(|it| it.text.as_str()), Some("reply"));
+    let has_paid = async || store.payments().has_paid(&behalf, &one.account).await.unwrap();
+    assert!(!has_paid().await);
     assert!(settled(store, &one, "0x1").await);
+    assert!(has_paid().await);
     assert!(!settled(store, &one, "0x2").await);
     assert!(!end(store, &one, 8, PaymentState::Unknown).await);
     let stored = get(store, &one).await;
@@ -237,7 +253,13 @@ pub(crate) async fn old_payments_are_removed_and_open_ones_stay(backend: &Backen
         store.payments().prune(&Behalf::Platform, &pruning).await.unwrap()
     };
     assert_eq!(prune(1, 1_000).await, 0, "none is that old");
-    assert_eq!(prune(1_000, 100).await, 0, "their authorizations are not over");
+    // Their authorizations are not over, and the reply of the settled one is.
+    assert_eq!(prune(1_000, 100).await, 1);
+    let cleared = get(store, &all[3]).await;
+    assert_eq!((cleared.state, cleared.answer), (PaymentState::Settled, None));
+    assert_eq!(prune(1_000, 100).await, 0);
+    let kept = get(store, &all[1]).await;
+    assert_eq!((kept.state, kept.answer.is_some()), (PaymentState::Unknown, true));
     assert_eq!(prune(1_000, 101).await, 3);
     assert_eq!(get(store, &all[1]).await.state, PaymentState::Unknown);
     assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
