@@ -33,6 +33,10 @@ pub(crate) struct ToolCall<'a> {
 }
 
 /// A tool, as its operation declares it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of its own, made by its builder"
+)]
 pub(crate) struct Tool {
     /// Clients know some tools by two names.
     pub(crate) names: Vec<&'static str>,

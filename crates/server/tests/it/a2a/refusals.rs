@@ -74,60 +74,65 @@ async fn what_is_no_call_is_an_error_of_json_rpc() {
     assert_eq!(reply["error"]["details"][0]["reason"], "CONTENT_TYPE_NOT_SUPPORTED");
 }
 
+/// Requests that the API refuses, with the code and the field of the refusal.
+fn refused_requests() -> Vec<(Value, &'static str, Option<&'static str>)> {
+    vec![
+        (
+            json!({ "skill": "validate", "claim": "x", "replicas": 3 }),
+            "request_invalid",
+            Some("replicas"),
+        ),
+        (
+            json!({ "skill": "validate", "claim": "x", "consensus": { "replica": 3 } }),
+            "request_invalid",
+            Some("consensus.replica"),
+        ),
+        (
+            json!({ "skill": "validate", "claim": "x", "consensus": { "replicas": 2 } }),
+            "request_invalid",
+            Some("consensus.replicas"),
+        ),
+        (json!({ "skill": "factcheck" }), "request_invalid", Some("claim")),
+        (json!({ "skill": "judge" }), "validation_error", Some("skill")),
+        (
+            json!({ "skill": "validate", "claim": "x", "session_id": "nobody" }),
+            "session_unknown",
+            Some("consensus.session_pool"),
+        ),
+        (
+            json!({ "skill": "validate", "claim": "x", "consensus": { "replicas": 3 } }),
+            "sessions_unavailable",
+            None,
+        ),
+        (
+            json!({ "skill": "run-verifier", "verifier": "nothing", "inputs": {} }),
+            "not_found",
+            None,
+        ),
+        (
+            json!({ "skill": "run-verifier:nothing", "inputs": {}, "replica": 3 }),
+            "validation_error",
+            Some("replica"),
+        ),
+        (
+            json!({ "skill": "run-verifier", "verifier": "nothing", "consensus": {} }),
+            "validation_error",
+            Some("consensus"),
+        ),
+        (
+            json!({ "skill": "run-verifier:nothing", "verifier": "other", "inputs": {} }),
+            "validation_error",
+            Some("verifier"),
+        ),
+    ]
+}
+
 #[tokio::test]
 async fn a_request_that_the_api_refuses_is_refused_with_its_code_and_field() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     for binding in BINDINGS {
-        for (request, code, field) in [
-            (
-                json!({ "skill": "validate", "claim": "x", "replicas": 3 }),
-                "request_invalid",
-                Some("replicas"),
-            ),
-            (
-                json!({ "skill": "validate", "claim": "x", "consensus": { "replica": 3 } }),
-                "request_invalid",
-                Some("consensus.replica"),
-            ),
-            (
-                json!({ "skill": "validate", "claim": "x", "consensus": { "replicas": 2 } }),
-                "request_invalid",
-                Some("consensus.replicas"),
-            ),
-            (json!({ "skill": "factcheck" }), "request_invalid", Some("claim")),
-            (json!({ "skill": "judge" }), "validation_error", Some("skill")),
-            (
-                json!({ "skill": "validate", "claim": "x", "session_id": "nobody" }),
-                "session_unknown",
-                Some("consensus.session_pool"),
-            ),
-            (
-                json!({ "skill": "validate", "claim": "x", "consensus": { "replicas": 3 } }),
-                "sessions_unavailable",
-                None,
-            ),
-            (
-                json!({ "skill": "run-verifier", "verifier": "nothing", "inputs": {} }),
-                "not_found",
-                None,
-            ),
-            (
-                json!({ "skill": "run-verifier:nothing", "inputs": {}, "replica": 3 }),
-                "validation_error",
-                Some("replica"),
-            ),
-            (
-                json!({ "skill": "run-verifier", "verifier": "nothing", "consensus": {} }),
-                "validation_error",
-                Some("consensus"),
-            ),
-            (
-                json!({ "skill": "run-verifier:nothing", "verifier": "other", "inputs": {} }),
-                "validation_error",
-                Some("verifier"),
-            ),
-        ] {
+        for (request, code, field) in refused_requests() {
             let sent = data("m1", &request);
             let refusal = call(&app.admin(), binding, "SendMessage", &sent).await.unwrap_err();
             assert_eq!(

@@ -25,26 +25,31 @@ fn ids(page: &Value) -> Vec<&Value> {
     page["tasks"].as_array().unwrap().iter().map(|task| &task["id"]).collect()
 }
 
-/// An owner shares a verifier with a grantee, and a stranger has every scope in its own account.
-pub(crate) async fn told(app: &TestApp) {
-    let (owner, grantee) = (person(app, "owner").await, person(app, "grantee").await);
-    let stranger = person(app, "stranger").await;
+/// The id of a verifier of the owner, which a workflow shares with the grantee.
+async fn shared_verifier(owner: &TestCaller<'_>) -> Value {
     let verifier = json!({
         "name": "sourced", "description": "The answer names its source.",
         "criterion": r#"{"contains": {"field": "answer", "text": "Source:"}}"#,
         "input_contract": "text", "input_fields": ["answer"],
         "model_settings": { "model": "builtin/rules" },
     });
-    let verifier = made(&owner, "/v1/verifiers", &verifier).await["verifier_id"].clone();
+    let verifier = made(owner, "/v1/verifiers", &verifier).await["verifier_id"].clone();
     let workflow = json!({
         "name": "Report", "description": "Writes one.", "body": "# Do",
         "verifiers": [{ "name": "sourced", "verifier_id": verifier }],
     });
-    let workflow = made(&owner, "/v1/workflows", &workflow).await["id"].clone();
+    let workflow = made(owner, "/v1/workflows", &workflow).await["id"].clone();
     let grant = json!({ "grantee_email_or_at_team_handle": "@grantee", "role": "view" });
     let path = format!("/v1/workflows/{}/grants", workflow.as_str().unwrap());
-    made(&owner, &path, &grant).await;
+    made(owner, &path, &grant).await;
+    verifier
+}
 
+/// An owner shares a verifier with a grantee, and a stranger has every scope in its own account.
+pub(crate) async fn told(app: &TestApp) {
+    let (owner, grantee) = (person(app, "owner").await, person(app, "grantee").await);
+    let stranger = person(app, "stranger").await;
+    let verifier = shared_verifier(&owner).await;
     let run = |id: &str, verifier: &Value| {
         let inputs = json!({ "answer": "42. Source: the manual." });
         data(id, &json!({ "skill": "run-verifier", "verifier": verifier, "inputs": inputs }))
