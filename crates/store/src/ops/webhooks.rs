@@ -52,8 +52,9 @@ operations! {
         fn disabled(limit: &u32) -> Vec<Webhook> = disabled;
     }
     changes {
-        /// Takes due deliveries of all accounts, the longest due first. The number of attempts of a
-        /// delivery identifies its holder until it is taken again.
+        /// Takes those deliveries of all accounts that have been due for the longest time, and
+        /// returns them in any order. The number of attempts of a delivery identifies its holder
+        /// until it is taken again.
         fn take_due(take: &WebhookTake) -> Vec<TakenWebhookDelivery> = deliver::take_due;
         /// Removes old deliveries of an account that are not sent any more, up to the limit.
         fn prune(pruning: &WebhookPruning) -> u64 = deliver::prune;
