@@ -73,7 +73,8 @@ operations! {
         /// Sends an event again that was delivered or has failed.
         fn replay(replayed: &WebhookReplay) -> WebhookDelivery, or WebhookSendRefusal
             = change::replay;
-        /// Records the outcome of an attempt, unless the delivery was taken again in the meantime.
+        /// Records the outcome of an attempt, unless the delivery was taken again or replaced in the
+        /// meantime.
         fn note(outcome: &WebhookOutcome) -> WebhookNoted, or NotLeaseHolder = deliver::note;
     }
 }
@@ -184,6 +185,9 @@ pub struct WebhookOutcome {
     pub attempt: u32,
     /// The attempts before its last replay, as it was taken.
     pub attempts_before: u32,
+    /// When the delivery was added. A push notification that is replaced has the same id, and so
+    /// have its deliveries.
+    pub created_at: Timestamp,
     pub state: WebhookDeliveryState,
     pub next_at: Option<Timestamp>,
     pub status: Option<u16>,

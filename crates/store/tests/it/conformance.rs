@@ -399,6 +399,7 @@ macro_rules! conformance {
             a_delivery_is_replayed_unless_it_is_waiting,
             a_late_outcome_changes_nothing_after_the_delivery_was_given_up_or_replayed,
             a_push_notification_whose_receiver_is_gone_is_removed_in_silence,
+            a_late_outcome_of_a_replaced_push_notification_changes_nothing,
             waiting_deliveries_are_limited_and_the_rest_is_recorded,
             webhooks_are_limited_listed_and_removed_with_their_deliveries,
             old_deliveries_are_pruned_and_waiting_ones_stay,

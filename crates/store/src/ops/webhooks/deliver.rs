@@ -33,12 +33,13 @@ const WEBHOOK: &str = concatcp!(
     WEBHOOK_COLUMNS,
     ", secret, previous_secret from webhooks where account_id = $1 and id = $2"
 );
-/// The attempts before a replay are part of the fence, because a replay alone is no attempt. A
+/// The attempts before a replay are part of the fence, because a replay alone is no attempt, and so
+/// is the time, because a push notification that is replaced begins again under the same ids. A
 /// delivery that was given up while it was sent may still turn out to be delivered.
 pub(super) const NOTE: &str = "\
     update webhook_deliveries set state = $1, next_at = $2, status = $3, reply = $4, \
     last_error = $5, updated_at = $6 where account_id = $7 and id = $8 and attempts = $9 \
-    and attempts_before = $10 and (state = 'pending' or $1 = 'delivered')";
+    and attempts_before = $10 and created_at = $11 and (state = 'pending' or $1 = 'delivered')";
 const WORKS: &str = "\
     update webhooks set failing_since = null \
     where account_id = $1 and id = $2 and failing_since is not null";
@@ -95,7 +96,8 @@ pub(super) async fn note(
         account,
         &outcome.id,
         outcome.attempt,
-        outcome.attempts_before
+        outcome.attempts_before,
+        outcome.created_at
     ];
     if tx.run(NOTE, args).await? == 0 {
         return Ok(Err(NotLeaseHolder));

@@ -68,8 +68,11 @@ async fn taken(store: &Store, now: i64, without: &[&str]) -> Vec<TakenWebhookDel
 async fn sent(store: &Store, whose: &AccountId, webhook: &str, nonce: u128) -> WebhookDelivery {
     let event = WebhookEvent::of_test(whose, webhook, nonce, at(10));
     let key = WebhookKey { account: whose.clone(), id: webhook.to_owned() };
-    let send = WebhookSend { key, event, at: at(10) };
-    match store.webhooks().send(&behalf(whose), &send, None).await.unwrap() {
+    sent_as(store, WebhookSend { key, event, at: at(10) }).await
+}
+
+async fn sent_as(store: &Store, send: WebhookSend) -> WebhookDelivery {
+    match store.webhooks().send(&behalf(&send.key.account), &send, None).await.unwrap() {
         WriteOutcome::Done(delivery) => delivery,
         other => panic!("{other:?}"),
     }
@@ -83,6 +86,7 @@ fn outcome(delivery: &WebhookDelivery, effect: WebhookEffect) -> WebhookOutcome 
         webhook: delivery.webhook.clone(),
         attempt: delivery.attempts,
         attempts_before: delivery.attempts_before,
+        created_at: delivery.created_at,
         state: if is_done {
             WebhookDeliveryState::Delivered
         } else {
@@ -330,6 +334,40 @@ pub(crate) async fn a_push_notification_whose_receiver_is_gone_is_removed_in_sil
     let first = taken(store, 20, &[]).await.remove(0).delivery;
     noted(store, &outcome(&first, disable_after(0))).await;
     assert_eq!(store.webhooks().disabled(&Behalf::Platform, &10).await.unwrap(), []);
+}
+
+/// The new notification has the ids of the old one, and as many attempts.
+pub(crate) async fn a_late_outcome_of_a_replaced_push_notification_changes_nothing(
+    backend: &Backend,
+) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    let push = Webhook { subject: Some("rnd_1".to_owned()), ..webhook(&alice, 1) };
+    let event = WebhookEvent::of_test(&alice, "whk_1", 1, at(10));
+    let secret = WebhookSecret::new("{}".to_owned());
+    let add = PushAdd { webhook: push.clone(), secret, stale_before: at(0) };
+    let key = WebhookKey { account: alice.clone(), id: push.id.clone() };
+    let mut found = Vec::new();
+    for millis in [20, 30] {
+        let done = store.webhooks().add_push(&behalf(&alice), &add, None).await.unwrap();
+        assert_eq!(done, WriteOutcome::Done(push.clone()));
+        let send = WebhookSend { key: key.clone(), event: event.clone(), at: at(millis) };
+        sent_as(store, send).await;
+        found.push(taken(store, millis, &[]).await.remove(0).delivery);
+    }
+    let [old, new] = &found[..] else { panic!("each is taken once") };
+    assert_eq!((&old.id, old.attempts), (&new.id, new.attempts));
+    for effect in [WebhookEffect::Works, WebhookEffect::Fails, WebhookEffect::Remove] {
+        let late = outcome(old, effect);
+        assert_eq!(noted(store, &late).await, WriteOutcome::Refused(NotLeaseHolder));
+    }
+    assert_eq!(deliveries(store, &alice, "whk_1").await, [new.clone()]);
+    let kept = store.webhooks().get(&behalf(&alice), &alice, "whk_1").await.unwrap();
+    assert_eq!(kept, Some(push));
+    let gone = outcome(new, WebhookEffect::Remove);
+    assert_eq!(noted(store, &gone).await, WriteOutcome::Done(WebhookNoted::Recorded));
+    let kept = store.webhooks().get(&behalf(&alice), &alice, "whk_1").await.unwrap();
+    assert_eq!(kept, None);
 }
 
 pub(crate) async fn waiting_deliveries_are_limited_and_the_rest_is_recorded(backend: &Backend) {
