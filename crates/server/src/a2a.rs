@@ -25,10 +25,10 @@ use jurat_wire::api::a2a::{
     message,
     origin::MessageOrigin,
     requests::{task_list_request, task_request},
-    task::{A2aSendReply, A2aTask, A2aTaskPage, A2aUpdate, TaskParts},
+    task::{A2aTask, A2aTaskPage, A2aUpdate, TaskParts},
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::form_urlencoded;
 
 pub(crate) use self::{
@@ -99,30 +99,24 @@ pub(crate) enum Answer {
     Events(BoxStream<'static, Result<A2aUpdate, A2aError>>),
 }
 
-impl Answer {
-    fn one(reply: MethodReply) -> Self {
-        Self::One(Box::new(reply))
-    }
-}
-
-/// The one reply of a method. Tasks are large, so they are encoded without a copy.
+/// The one reply of a method, which is written as it is.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum MethodReply {
-    Sent(A2aSendReply),
-    Task(A2aTask),
+    /// Tasks are large, so those of a page are text and never values.
     Tasks(A2aTaskPage),
+    /// Values have the order of their names.
     Other(Value),
 }
 
 impl AgentCaller {
     /// Calls a method.
     pub(crate) async fn call(&self, method: Method, params: &Value) -> Result<Answer, A2aError> {
-        let other = |reply| Answer::one(MethodReply::Other(reply));
+        let other = |reply| Answer::One(Box::new(MethodReply::Other(reply)));
         match method {
             Method::SendMessage => {
                 let sent = message::send_request(params)?;
-                Ok(Answer::one(MethodReply::Sent(send::whole(self, sent).await?)))
+                Ok(other(json!(send::whole(self, sent).await?)))
             }
             Method::SendStreamingMessage => {
                 let sent = message::send_request(params)?;
@@ -132,15 +126,15 @@ impl AgentCaller {
                 let asked = task_request(params)?;
                 let round = self.round(&asked.id).await?;
                 let parts = TaskParts { history_length: asked.history_length, artifacts: true };
-                Ok(Answer::one(MethodReply::Task(task(&round, parts))))
+                Ok(other(json!(task(&round, parts))))
             }
             Method::ListTasks => {
                 let page = tasks::list(self, &task_list_request(params)?).await?;
-                Ok(Answer::one(MethodReply::Tasks(page)))
+                Ok(Answer::One(Box::new(MethodReply::Tasks(page))))
             }
             Method::CancelTask => {
                 let asked = task_request(params)?;
-                Ok(Answer::one(MethodReply::Task(tasks::cancel(self, &asked.id).await?)))
+                Ok(other(json!(tasks::cancel(self, &asked.id).await?)))
             }
             Method::SubscribeToTask => {
                 let asked = task_request(params)?;
@@ -211,9 +205,31 @@ fn check_version(uri: &Uri, headers: &HeaderMap) -> Result<(), A2aError> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
+    use axum::{body::to_bytes, http::HeaderValue, response::Response};
+    use serde_json::value::RawValue;
 
     use super::*;
+
+    #[tokio::test]
+    async fn the_tasks_of_a_page_are_never_values() {
+        // As a value, the number would be 1.5.
+        let task = RawValue::from_string(r#"{"id":1.50}"#.to_owned()).unwrap();
+        let page = A2aTaskPage {
+            next_page_token: String::new(),
+            page_size: 1,
+            tasks: vec![task],
+            total_size: 1,
+        };
+        let reply = MethodReply::Tasks(page);
+        let text = async |response: Response| {
+            let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+            String::from_utf8(bytes.to_vec()).unwrap()
+        };
+        let page = r#"{"nextPageToken":"","pageSize":1,"tasks":[{"id":1.50}],"totalSize":1}"#;
+        assert_eq!(text(http_json::answered(&reply, "application/json")).await, page);
+        let enveloped = format!(r#"{{"id":7,"jsonrpc":"2.0","result":{page}}}"#);
+        assert_eq!(text(rpc::answered(&json!(7), &reply)).await, enveloped);
+    }
 
     #[test]
     fn only_version_one_is_served_and_none_means_an_older_one() {

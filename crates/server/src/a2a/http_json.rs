@@ -21,7 +21,7 @@ use jurat_wire::{
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-use super::{AgentCaller, Answer, Method, VERSION, check_version};
+use super::{AgentCaller, Answer, Method, MethodReply, VERSION, check_version};
 use crate::request::{
     base_url,
     decode::{Json, MaybeJson, PathPair, PathText},
@@ -164,7 +164,7 @@ impl Asked {
             Err(error) => Err(error),
         };
         match answer {
-            Ok(Answer::One(value)) => typed(encode::ok(&value), kind),
+            Ok(Answer::One(reply)) => answered(&reply, kind),
             Ok(Answer::Events(updates)) => {
                 let events = updates.map(|update| match update {
                     Ok(update) => Event::default().json_data(update),
@@ -197,6 +197,10 @@ impl Asked {
         }
         Value::Object(params)
     }
+}
+
+pub(super) fn answered(reply: &MethodReply, kind: &'static str) -> Response {
+    typed(encode::ok_as_written(reply), kind)
 }
 
 /// An error in the form of this binding.

@@ -16,7 +16,7 @@ use jurat_wire::api::a2a::{
 };
 use serde_json::Value;
 
-use super::{AgentCaller, Answer, Method, check_version};
+use super::{AgentCaller, Answer, Method, MethodReply, check_version};
 use crate::request::{base_url, decode, encode, event_stream};
 
 /// Answers one call. An error of the protocol has the status 200, like every response of JSON-RPC.
@@ -50,7 +50,7 @@ pub(crate) async fn post(
         call.call(method, &params).await
     };
     match Box::pin(answer).await {
-        Ok(Answer::One(result)) => encode::ok(&rpc_result(&id, &result)),
+        Ok(Answer::One(reply)) => answered(&id, &reply),
         Ok(Answer::Events(events)) => {
             let events = events.map(move |event| match event {
                 Ok(update) => Event::default().json_data(rpc_result(&id, &update)),
@@ -60,6 +60,10 @@ pub(crate) async fn post(
         }
         Err(error) => failed(&id, &error),
     }
+}
+
+pub(super) fn answered(id: &Value, reply: &MethodReply) -> Response {
+    encode::ok_as_written(&rpc_result(id, reply))
 }
 
 fn failed(id: &Value, error: &A2aError) -> Response {

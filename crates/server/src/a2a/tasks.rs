@@ -16,7 +16,10 @@ use jurat_wire::{
     },
     problem::Problem,
 };
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{AgentCaller, context, of_task, task};
 use crate::request::{cursor, encode};
@@ -88,10 +91,11 @@ impl PageTasks {
 
     fn add(&mut self, call: &AgentCaller, task: &A2aTask) -> Result<(), A2aError> {
         let unencoded = |_| Problem::new(ProblemCode::Internal, "could not encode a task");
-        let encoded = to_raw_value(task).map_err(unencoded)?;
+        // As values the members have the order of their names, as in all replies.
+        let encoded = to_raw_value(&json!(task)).map_err(unencoded)?;
         let bytes = encoded.get().len();
         if let Some(memory) = &call.memory {
-            // Once here, and once in the reply.
+            // Once here, and once in the reply, which copies the text as it is.
             memory.hold_more(2 * bytes).map_err(|error| encode::engine_problem(&error))?;
         }
         self.bytes += bytes;

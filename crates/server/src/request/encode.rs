@@ -27,6 +27,15 @@ pub(crate) fn ok(body: &impl Serialize) -> Response {
     json_response(StatusCode::OK, "application/json", body)
 }
 
+/// A reply whose type has its members in the order of their names. It is written without a copy as
+/// values, so that text in it stays text.
+pub(crate) fn ok_as_written(body: &impl Serialize) -> Response {
+    match serde_json::to_string(body) {
+        Ok(text) => ok_text(text),
+        Err(_) => problem(&Problem::new(ProblemCode::Internal, "could not encode the reply")),
+    }
+}
+
 /// A reply with encoded JSON.
 pub(crate) fn ok_text(body: String) -> Response {
     text_response(StatusCode::OK, "application/json", body)

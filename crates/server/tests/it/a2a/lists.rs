@@ -8,7 +8,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-use super::{BINDINGS, Binding, call, data};
+use super::{BINDINGS, Binding, call, data, read, send};
 
 fn ids(page: &Value) -> Vec<&str> {
     page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect()
@@ -167,6 +167,19 @@ async fn a_page_of_large_tasks_is_short_and_the_next_one_goes_on() {
             assert_eq!(found, made);
             assert!((2..=5).contains(&pages), "{pages}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_page_has_its_members_in_the_order_of_their_names() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([answers(json!({ "answer": "four" }))]).await;
+    made(&app, Binding::Http, 1).await;
+    for binding in BINDINGS {
+        let params = json!({ "includeArtifacts": true, "historyLength": 1 });
+        let reply = send(&app.admin(), binding, "ListTasks", &params).await;
+        assert_eq!(reply.text(), reply.json().to_string());
+        assert_eq!(ids(&read(binding, &reply).unwrap()).len(), 1);
     }
 }
 

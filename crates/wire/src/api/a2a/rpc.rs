@@ -82,14 +82,14 @@ pub fn unknown_method(method: &str) -> A2aError {
 
 /// The response of a method that succeeded.
 pub const fn rpc_result<'a, T: Serialize>(id: &'a Value, result: &'a T) -> RpcResult<'a, T> {
-    RpcResult { jsonrpc: VERSION, id, result }
+    RpcResult { id, jsonrpc: VERSION, result }
 }
 
-/// See [`rpc_result`].
+/// See [`rpc_result`]. The members are in the order of their names, because it is written as it is.
 #[derive(Debug, Serialize)]
 pub struct RpcResult<'a, T> {
-    jsonrpc: &'static str,
     id: &'a Value,
+    jsonrpc: &'static str,
     result: &'a T,
 }
 
