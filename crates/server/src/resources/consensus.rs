@@ -380,15 +380,13 @@ impl ConsensusContext {
         };
         let begun = engine.round_begin(&self.caller, job, watcher, once).await?;
         let mut is_repeated = begun.is_repeated;
+        // A request that waits for an earlier round is kept, because it may be run again, so its
+        // memory still counts.
+        let memory = self.memory.clone().filter(|_| is_repeated);
         let response = match (self.manner, progress) {
             (ReplyMode::Async(wait), _) => later(begun, wait, &shape).await,
-            (ReplyMode::Events, Some(progress)) => {
-                // A request that waits for an earlier round is kept, because it may be run again,
-                // so its memory still counts.
-                let memory = self.memory.filter(|_| begun.is_repeated);
-                stream::reply(begun, (progress, memory), shape)
-            }
-            (ReplyMode::Lines, _) => stream::lines(begun, shape),
+            (ReplyMode::Events, Some(progress)) => stream::reply(begun, (progress, memory), shape),
+            (ReplyMode::Lines, _) => stream::lines(begun, memory, shape),
             (ReplyMode::Events | ReplyMode::Whole, _) => {
                 let ended = begun.wait_or_retry().await.map(|(round, is_old)| {
                     is_repeated = is_old;

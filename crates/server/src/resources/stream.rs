@@ -53,12 +53,16 @@ pub(super) fn reply(
 }
 
 /// The reply of a round as lines of data. Until the round ends, comments keep the connection open.
-pub(super) fn lines(begun: RoundHandle, shape: ReplyVersion) -> Response {
+pub(super) fn lines(
+    begun: RoundHandle,
+    memory: Option<Arc<RequestMemory>>,
+    shape: ReplyVersion,
+) -> Response {
     let data = stream::once(async move {
+        let ended = begun.wait().await;
+        drop(memory);
         let lines = match shape {
-            ReplyVersion::Peer(form) => {
-                peer_reply(begun.wait().await, &form, |reply| form.chunks(reply))
-            }
+            ReplyVersion::Peer(form) => peer_reply(ended, &form, |reply| form.chunks(reply)),
             ReplyVersion::V2(_) | ReplyVersion::V3 => Ok(Vec::new()),
         };
         let lines = lines.unwrap_or_else(|problem| vec![encode::peer_body(&problem.body())]);

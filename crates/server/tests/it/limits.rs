@@ -6,7 +6,7 @@ use jurat_core::account::caller::Scope;
 use jurat_engine::EngineLimits;
 use jurat_testkit::{
     app::{TestApp, TestReply},
-    fake_executor::{gated, says_valid},
+    fake_executor::{Behaviour, answers, gated, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -315,38 +315,55 @@ async fn the_memory_of_rounds_in_progress_is_limited() {
 
 #[tokio::test]
 async fn a_request_that_waits_for_an_earlier_round_counts_meanwhile() {
+    let large = vec![json!({"": 0}); 15_000];
+    let job = json!({ "claim": { "output": large } });
+    let prompt = json!({ "prompt": "x", "stream": true, "unknown": large });
+    let chat = json!({
+        "model": "jurat/fast", "stream": true, "user": large,
+        "messages": [{ "role": "user", "content": "x" }],
+    });
+    for (path, body, says, end) in [
+        ("/api/v3/validate", job, says_valid(), "event: final"),
+        ("/api/v1/completions", prompt, answers(json!("yes")), "[DONE]"),
+        ("/v1/chat/completions", chat, answers(json!("yes")), "[DONE]"),
+    ] {
+        counts_while_it_waits(path, &body.to_string(), gated(says), end).await;
+    }
+}
+
+/// Sends a request that takes eleven megabytes when parsed, and again under the same key while its
+/// round runs. `end` is in the end of its stream.
+async fn counts_while_it_waits(path: &str, body: &str, executor: Behaviour, end: &str) {
     const MIB: usize = 1024 * 1024;
-    let app = TestApp::with_limits(EngineLimits {
-        bytes_per_account: 40 * MIB,
-        ..EngineLimits::default()
-    })
-    .await;
-    let [fake] = app.executors([gated(says_valid())]).await;
+    let bytes_per_account = 40 * MIB;
+    let limits = EngineLimits { bytes_per_account, ..EngineLimits::default() };
+    let app = TestApp::with_limits(limits).await;
+    let [fake] = app.executors([executor]).await;
     let alice = key_of(&app, "acct_alice", "one").await;
-    // Eleven megabytes when parsed, and twice as many for the round.
-    let body = json!({ "claim": { "output": vec![json!({"": 0}); 15_000] } }).to_string();
-    let first = [("prefer", "respond-async"), ("idempotency-key", "k")];
-    let begun = app
-        .with_key(&alice)
-        .send("POST", "/api/v3/validate", Body::from(body.clone()), &first)
-        .await;
-    assert_eq!(begun.status, StatusCode::ACCEPTED, "{}", begun.text());
     let served = Served::on(app, patient()).await;
-    let again = format!(
-        "POST /api/v3/validate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {alice}\r\n\
+    let asked = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {alice}\r\n\
          content-type: application/json\r\naccept: text/event-stream\r\nidempotency-key: k\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let mut waiting = served.says(&again).await;
-    let head = waiting.until("\r\n\r\n").await;
-    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    // Its head is sent, and its request still counts.
-    let refused = served.says(&again).await.until("\r\n\r\n").await;
-    assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+    let mut waiting = Vec::new();
+    // The first one has its round, which counts instead.
+    let refused = loop {
+        let mut asking = served.says(&asked).await;
+        let head = asking.until("\r\n\r\n").await;
+        if !head.starts_with("HTTP/1.1 200") {
+            break head;
+        }
+        waiting.push(asking);
+        assert!(waiting.len() < 6, "{path}: its head is sent, and its request still counts");
+    };
+    assert!(refused.starts_with("HTTP/1.1 429"), "{path}: {refused}");
     fake.release();
-    waiting.until("event: final").await;
+    for mut asking in waiting {
+        asking.until(end).await;
+    }
     // The round has ended, and no memory is held for it any more.
-    let replayed = served.says(&again).await.until("event: final").await;
+    let replayed = served.says(&asked).await.until(end).await;
     assert!(replayed.starts_with("HTTP/1.1 200"), "{replayed}");
 }
