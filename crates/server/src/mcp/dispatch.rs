@@ -66,8 +66,16 @@ pub(super) async fn get(
 async fn read(response: Response) -> Result<Value, ProblemReply> {
     let status = response.status();
     let code = response.extensions().get::<ProblemCode>().copied();
+    if status == StatusCode::NO_CONTENT {
+        return Ok(Value::Null);
+    }
     let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
-    let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    let Ok(body) = serde_json::from_slice(&bytes) else {
+        // A caller who read nothing as a success would think that the work was done.
+        tracing::error!(%status, "the reply to a tool is not JSON");
+        let detail = "something went wrong inside the server";
+        return Err(Problem::new(ProblemCode::Internal, detail).into());
+    };
     if status.is_success() {
         Ok(body)
     } else {
@@ -104,4 +112,20 @@ fn moved_to(response: &Response) -> Option<Uri> {
     let location = response.headers().get(header::LOCATION)?;
     let uri = location.to_str().ok()?.parse().ok()?;
     (response.status() == StatusCode::FOUND).then_some(uri)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reply_that_is_not_json_is_no_success() {
+        for reply in ["data: {}\n\n".into_response(), StatusCode::OK.into_response()] {
+            assert_eq!(read(reply).await.err().unwrap().code, ProblemCode::Internal);
+        }
+        let nothing = StatusCode::NO_CONTENT.into_response();
+        assert_eq!(read(nothing).await.ok().unwrap(), Value::Null);
+    }
 }

@@ -48,7 +48,7 @@ use crate::{
         parameters,
     },
     request::{
-        decode::Json,
+        decode::{Json, ReadBody},
         encode::{self, HandlerResult},
         idempotency::{self, Idempotency},
         prefer::{self, Prefer},
@@ -107,6 +107,8 @@ pub(super) struct ConsensusContext {
     idempotency: Idempotency,
     manner: ReplyMode,
     memory: Option<Arc<RequestMemory>>,
+    /// Whether the request is that of a tool.
+    is_of_tool: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +139,8 @@ impl<S: Send + Sync> FromRequestParts<S> for ConsensusContext {
             ReplyMode::Whole
         };
         let memory = parts.extensions.get::<Arc<RequestMemory>>().cloned();
-        Ok(Self { caller, idempotency, manner, memory })
+        let is_of_tool = parts.extensions.get::<ReadBody>().is_some();
+        Ok(Self { caller, idempotency, manner, memory, is_of_tool })
     }
 }
 
@@ -349,8 +352,10 @@ async fn validate_v2(
 }
 
 impl ConsensusContext {
-    /// The context of a prompt-oriented client, which asks for a stream in the body.
+    /// The context of a prompt-oriented client, which asks for a stream in the body. A tool has one
+    /// result, so its reply is never a stream.
     pub(super) fn of_peer(self, is_streamed: bool) -> Self {
+        let is_streamed = is_streamed && !self.is_of_tool;
         let manner = if is_streamed { ReplyMode::Lines } else { ReplyMode::Whole };
         Self { manner, ..self }
     }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{answers, fact, says_valid},
+    fake_executor::{answers, fact, says_valid, status},
 };
 use serde_json::{Value, json};
 
@@ -136,6 +136,20 @@ async fn the_arguments_of_version_1_are_taken_under_the_names_without_a_version(
     let judged = called("cortensor_validate", body).await;
     assert_eq!(judged["structuredContent"]["verdict"], "VALID");
     assert!(judged["structuredContent"].get("is_valid").is_none(), "{judged}");
+}
+
+#[tokio::test]
+async fn a_tool_answers_whole_even_if_a_stream_is_asked_for() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "yes" }))]).await;
+    let body = json!({ "prompt": "x", "stream": true });
+    let completed = call(&app.admin(), "cortensor_completions", &body).await;
+    assert_eq!(completed["isError"], false, "{completed}");
+    assert_eq!(completed["structuredContent"]["text"], "yes");
+    fake.set(status(500));
+    let refused = call(&app.admin(), "cortensor_completions", &body).await;
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert_eq!(refused["structuredContent"]["code"], "consensus_disagreement");
 }
 
 #[tokio::test]
