@@ -29,16 +29,21 @@ impl Engine {
     }
 
     /// Cancels a round: outstanding replicas are cancelled, and it ends without a verdict. A round
-    /// that is about to end is returned as open. Whoever may begin rounds may cancel them, too, but
-    /// reading them takes another scope.
+    /// that is about to end is returned as open. Whoever may begin rounds may cancel them, too, and
+    /// whoever may run verifiers may cancel their runs, but reading them takes another scope.
     pub async fn round_cancel(
         &self,
         caller: &Caller,
         id: &RoundId,
     ) -> Result<CancelledRound, EngineError> {
-        require_scope(caller, Scope::RoundsCreate)?;
+        if !caller.may(Scope::VerifiersRun) {
+            require_scope(caller, Scope::RoundsCreate)?;
+        }
         let account = caller.account();
         let round = self.round_unredacted(account, id).await?;
+        if round.open.run.is_none() {
+            require_scope(caller, Scope::RoundsCreate)?;
+        }
         if let Some(step) = &round.open.step {
             // A caller that could stop single votes would choose the voters.
             let task = &step.task_id;

@@ -88,6 +88,9 @@ impl ListedTool {
 
     /// A scope that the tool needs and the caller does not have.
     pub(super) fn lacks(&self, caller: &Caller) -> Option<Scope> {
+        if self.tool.or_scope.is_some_and(|scope| caller.may(scope)) {
+            return None;
+        }
         let mut scopes = self.tool.needed_scopes(self.operation).iter().copied();
         scopes.find(|scope| !caller.may(*scope))
     }

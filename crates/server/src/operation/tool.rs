@@ -46,6 +46,8 @@ pub(crate) struct Tool {
     pub(crate) effect: ToolEffect,
     /// Scopes that a key needs to see the tool, if they differ from the operation's.
     scopes: Option<&'static [Scope]>,
+    /// A scope that is enough for some of the tool's objects.
+    pub(crate) or_scope: Option<Scope>,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) body: ToolBody,
     input: Option<fn() -> JsonObject>,
@@ -176,6 +178,7 @@ impl Tool {
             text,
             effect,
             scopes: None,
+            or_scope: None,
             arguments: Vec::new(),
             body: ToolBody::Rest,
             input: None,
@@ -201,6 +204,13 @@ impl Tool {
     /// Scopes that a key needs to see the tool.
     pub(crate) const fn scopes(mut self, scopes: &'static [Scope]) -> Self {
         self.scopes = Some(scopes);
+        self
+    }
+
+    /// A scope that is enough for some objects: a key with it sees the tool, too, and the operation
+    /// decides about the object.
+    pub(crate) const fn or_scope(mut self, scope: Scope) -> Self {
+        self.or_scope = Some(scope);
         self
     }
 

@@ -167,7 +167,7 @@ fn get_operation() -> Operation {
 }
 
 fn cancel_operation() -> Operation {
-    let text = "Cancels a task. It ends without a verdict; the answers of replicas that have answered stay on record. A task that has ended otherwise cannot be cancelled.";
+    let text = "Cancels a task. It ends without a verdict; the answers of replicas that have answered stay on record. A task that has ended otherwise cannot be cancelled. For a run of a verifier, the scope `verifiers:run` is enough.";
     of_protocol(
         Operation::post("/a2a/v1/tasks/{id}:cancel", "a2a_cancel", http_json::act),
         ErrorForm::A2aHttp,

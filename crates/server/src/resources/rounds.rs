@@ -133,7 +133,7 @@ async fn show(
 }
 
 fn cancel_operation() -> Operation {
-    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task. Executors that were called may have done the work, so their price stays in the round. A key without `rounds:read` is shown the state of the round, without its request and its answers.";
+    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task. Executors that were called may have done the work, so their price stays in the round. A key without `rounds:read` is shown the state of the round, without its request and its answers. For a run of a verifier, the scope `verifiers:run` is enough.";
     let about = "Cancels a round that has not ended: replicas that have not answered are cancelled, and it ends without a verdict.";
     Operation::post("/v1/rounds/{id}/cancel", "round_cancel", cancel)
         .tag(ROUNDS)
@@ -155,6 +155,7 @@ fn cancel_operation() -> Operation {
         .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
         .tool(
             Tool::ends("cancel_round", "Cancel a round", about)
+                .or_scope(Scope::VerifiersRun)
                 .path("round_id", "The id of a round.")
                 .answers_any_object()
                 .summary(render::round_state)

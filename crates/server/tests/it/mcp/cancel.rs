@@ -8,10 +8,15 @@ use jurat_core::account::caller::Scope;
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::{FakeExecutor, gated, hangs, says_valid},
+    fake_provider::ProviderReply,
 };
 use serde_json::{Value, json};
 
-use super::{LEGACY, MODERN, ask, call, result};
+use super::{
+    LEGACY, MODERN, ask, call,
+    handles::{judged, owner, run_of},
+    result,
+};
 
 const SCOPES: [Scope; 2] = [Scope::RoundsCreate, Scope::RoundsRead];
 
@@ -105,5 +110,58 @@ async fn a_notification_that_names_two_calls_cancels_neither() {
     let ((first, second), ()) = tokio::join!(both, told);
     for ended in [first, second] {
         assert_eq!(ended["structuredContent"]["verdict"], "VALID", "{ended}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_runs_verifiers_cancels_its_calls() {
+    let (fake, app) = judged(ProviderReply::Hangs).await;
+    let alice = owner(&app, "1").await;
+    let runner = app.caller("alice", &[Scope::VerifiersRun]).await;
+    let mut asking = pin!(ask(&runner, LEGACY, "tools/call", run_of("x")));
+    let told = async {
+        fake.was_asked(1).await;
+        cancel(&runner, &json!(1), &[]).await;
+    };
+    let (reply, ()) = tokio::join!(&mut asking, told);
+    assert_eq!(result(&reply)["structuredContent"]["code"], "conflict");
+    assert_eq!(ended(&alice).await["state"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_key_that_runs_verifiers_cancels_the_rounds_of_runs_and_no_others() {
+    let (fake, app) = judged(ProviderReply::Hangs).await;
+    let [job] = app.executors([hangs()]).await;
+    let alice = owner(&app, "1").await;
+    let runner = app.caller("alice", &[Scope::VerifiersRun]).await;
+    leave(&alice, LEGACY, &job, 1).await;
+    let newest = async || {
+        let listed = alice.get("/v1/rounds?limit=1").await.json();
+        listed["items"][0]["round_id"].clone()
+    };
+    let path = |round: &Value| format!("/v1/rounds/{}/cancel", round.as_str().unwrap());
+    let of_job = newest().await;
+    let refused = runner.post(&path(&of_job), &json!({})).await;
+    assert_eq!(refused.json()["code"], "forbidden", "{}", refused.text());
+    let refused = call(&runner, MODERN, "cancel_round", &json!({ "round_id": of_job })).await;
+    assert_eq!(refused["structuredContent"]["code"], "forbidden", "{refused}");
+
+    for nth in 0..2 {
+        app.clock.advance_ms(1);
+        let run = json!({ "inputs": { "answer": nth.to_string() } });
+        let mut running = pin!(alice.post("/v1/verifiers/cites/runs", &run));
+        tokio::select! {
+            reply = &mut running => panic!("{}", reply.text()),
+            () = fake.was_asked(nth + 1) => {}
+        }
+        let round = newest().await;
+        let cancelled = if nth == 0 {
+            runner.post(&path(&round), &json!({})).await.json()
+        } else {
+            let which = json!({ "round_id": round });
+            call(&runner, MODERN, "cancel_round", &which).await["structuredContent"].clone()
+        };
+        assert_eq!(cancelled["state"], "cancelled", "{cancelled}");
+        assert!(cancelled.get("replicas").is_none(), "it may not read rounds: {cancelled}");
     }
 }

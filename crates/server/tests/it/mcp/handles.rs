@@ -140,7 +140,7 @@ async fn a_wait_that_is_too_long_is_cut_and_nonsense_is_refused() {
 }
 
 /// A provider with a price, and an application whose judge it is.
-async fn judged(says: ProviderReply) -> (FakeProvider, TestApp) {
+pub(super) async fn judged(says: ProviderReply) -> (FakeProvider, TestApp) {
     let fake = FakeProvider::saying([says]).await;
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     let price =
@@ -154,7 +154,7 @@ async fn judged(says: ProviderReply) -> (FakeProvider, TestApp) {
 }
 
 /// The owner of a verifier, with this much credit.
-async fn owner<'a>(app: &'a TestApp, credit: &str) -> TestCaller<'a> {
+pub(super) async fn owner<'a>(app: &'a TestApp, credit: &str) -> TestCaller<'a> {
     let scopes = [
         Scope::RoundsCreate,
         Scope::RoundsRead,
@@ -175,7 +175,7 @@ async fn owner<'a>(app: &'a TestApp, credit: &str) -> TestCaller<'a> {
     alice
 }
 
-fn run_of(answer: &str) -> Value {
+pub(super) fn run_of(answer: &str) -> Value {
     let arguments = json!({
         "verifier_id": "cites", "inputs": { "answer": answer }, "timeout_ms": 120_000,
     });
