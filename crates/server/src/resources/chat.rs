@@ -10,7 +10,7 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     id::RoundId,
-    round::Round,
+    round::{Round, RoundEnding},
 };
 use jurat_engine::{Engine, EngineError, RequestMemory, RoundWatcher};
 use jurat_wire::{
@@ -20,14 +20,14 @@ use jurat_wire::{
             error::ChatErrorReply,
             models::{ChatModel, ChatModelList},
             profile,
-            reply::{ChatChunk, ChatCompletion, ChatHead, ChatUsage},
+            reply::{ChatChunk, ChatCompletion, ChatEnd, ChatHead},
             request::{self, ChatDelivery, ChatOrder, ChatRequest},
         },
     },
     problem::Problem,
 };
 
-use super::consensus::reply_with;
+use super::consensus::{disagreement, reply_with};
 use crate::{
     operation::{ErrorForm, EventDescription, Operation, parameters::PathParameter},
     request::{
@@ -45,7 +45,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 fn completion_operation() -> Operation {
-    let text = "Delegates the conversation under the consensus profile that `model` names, and returns the answer that the replicas agree on, in the form of OpenAI's API. `jurat` has the reply of `/api/v3/delegate`. If the replicas do not agree, `content` is null and `refusal` says so. With `stream`, the reply is an event stream.";
+    let text = "Delegates the conversation under the consensus profile that `model` names, and returns the answer that the replicas agree on, in the form of OpenAI's API. `jurat` has the reply of `/api/v3/delegate`. If the replicas do not agree or the round is cancelled, `content` is null and `refusal` says so. With `stream`, the reply is an event stream.";
     Operation::post("/v1/chat/completions", "chat_complete", complete)
         .fails_as(ErrorForm::OpenAi)
         .begins_rounds()
@@ -113,22 +113,28 @@ async fn complete(
 
 fn whole(head: &ChatHead, round: Round) -> Response {
     let id = round.open.id.clone();
-    match answered(Ok(round), |reply, usage| encode::ok(&head.completion(reply, usage))) {
+    match answered(Ok(round), |reply, end| encode::ok(&head.completion(reply, end))) {
         Ok(response) => of_round(response, &id),
         Err(problem) => encode::problem(&problem),
     }
 }
 
-/// The reply of a round and its usage, or the problem that replaces them.
+/// The reply of a round and its end, or the problem that replaces them. A round that its node gave
+/// up has failed, and is no refusal of the executors.
 fn answered<T>(
     ended: Result<Round, EngineError>,
-    write: impl FnOnce(DelegateReply<'_>, ChatUsage) -> T,
+    write: impl FnOnce(DelegateReply<'_>, ChatEnd) -> T,
 ) -> Result<T, Problem> {
-    let closing = ended.as_ref().ok().and_then(|round| round.closing.as_ref());
-    let usage = closing.map(ChatUsage::of).unwrap_or_default();
-    reply_with(ended, |reply| match reply {
-        RoundReply::Delegate(reply) => Ok(write(reply, usage)),
-        RoundReply::Verdict(_) => {
+    let mut end = None;
+    if let Ok(Round { open, closing: Some(closing) }) = &ended {
+        if closing.ending == RoundEnding::Expired {
+            return Err(disagreement(open, closing));
+        }
+        end = Some(ChatEnd::from(closing));
+    }
+    reply_with(ended, |reply| match (reply, end) {
+        (RoundReply::Delegate(reply), Some(end)) => Ok(write(reply, end)),
+        (RoundReply::Delegate(_) | RoundReply::Verdict(_), _) => {
             Err(encode::engine_problem(&EngineError::Bug("a chat is not a delegate round")))
         }
     })?

@@ -13,7 +13,7 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     round::{
-        OpenRound, Round, RoundClosing, RoundEnding,
+        OpenRound, Round, RoundClosing,
         job::{Disagreement, Job},
     },
 };
@@ -22,6 +22,7 @@ use jurat_wire::{
     api::{
         consensus_reply::{
             ConsensusBlock, DelegateReply, ReplicaBody, RoundReply, VerdictReply, replicas,
+            undecided,
         },
         consensus_request::{
             self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
@@ -470,14 +471,13 @@ pub(crate) fn reply_with<T>(
 }
 
 /// The problem of a round without an answer that the caller can use.
-fn disagreement(open: &OpenRound, closing: &RoundClosing) -> Problem {
-    let detail = match closing.ending {
-        RoundEnding::Closed => format!(
+pub(super) fn disagreement(open: &OpenRound, closing: &RoundClosing) -> Problem {
+    let detail = match undecided(closing.ending) {
+        Some(why) => why.to_owned(),
+        None => format!(
             "the replicas do not agree: outcome `{}`, agreement {}",
             closing.consensus.outcome, closing.consensus.agreement
         ),
-        RoundEnding::Cancelled => "the round was cancelled before it was decided".to_owned(),
-        RoundEnding::Expired => "the node stopped before the round was decided".to_owned(),
     };
     Problem::new(ProblemCode::ConsensusDisagreement, detail)
         .with("consensus", json!(ConsensusBlock::of(closing)))

@@ -7,7 +7,7 @@ use http::StatusCode;
 use jurat_core::account::caller::Scope;
 use jurat_testkit::{
     app::{TestApp, TestReply},
-    fake_executor::{Behaviour, answers, status},
+    fake_executor::{Behaviour, answers, hangs, status},
 };
 use jurat_wire::api::openai::profile;
 use serde_json::{Value, json};
@@ -140,6 +140,48 @@ async fn no_agreement_is_a_refusal_and_never_an_invention() {
     assert_eq!(reply.headers["x-jurat-round"], error["jurat"]["round_id"].as_str().unwrap());
     // OpenAI's clients would otherwise ask again.
     assert_eq!(reply.headers["x-should-retry"], "false");
+}
+
+/// A chat whose round is ended before it is decided.
+async fn undecided(body: &Value, end: impl AsyncFnOnce(&TestApp, &str)) -> TestReply {
+    let app = app().await;
+    let [one, _two, _three] = app.executors([hangs(), hangs(), hangs()]).await;
+    let caller = app.admin();
+    let asking = caller.post(CHAT, body);
+    let ending = async {
+        one.wait_for_calls(1).await;
+        let listed = app.admin().get("/v1/rounds").await.json();
+        end(&app, listed["items"][0]["round_id"].as_str().unwrap()).await;
+    };
+    tokio::join!(asking, ending).0
+}
+
+async fn cancelled(body: &Value) -> TestReply {
+    let end = async |app: &TestApp, round: &str| {
+        let path = format!("/v1/rounds/{round}/cancel");
+        assert_eq!(app.admin().post(&path, &json!({})).await.status, StatusCode::OK);
+    };
+    undecided(body, end).await
+}
+
+async fn left(body: &Value) -> TestReply {
+    let end = async |app: &TestApp, _: &str| app.engine.release().await;
+    undecided(body, end).await
+}
+
+const CANCELLED: &str =
+    "There is no answer, because the round was cancelled before it was decided.";
+const LEFT: &str = "the node stopped before the round was decided";
+
+#[tokio::test]
+async fn a_round_that_was_not_decided_says_why_and_is_no_disagreement() {
+    let reply = cancelled(&ask(json!({}))).await;
+    let said = json!({ "role": "assistant", "content": null, "refusal": CANCELLED });
+    assert_eq!(message(&reply), said);
+    assert_eq!(reply.json()["choices"][0]["finish_reason"], "stop");
+    let reply = left(&ask(json!({}))).await;
+    assert_eq!(reply.status, StatusCode::CONFLICT, "{}", reply.text());
+    assert_eq!(reply.json()["error"]["message"], LEFT);
 }
 
 #[tokio::test]

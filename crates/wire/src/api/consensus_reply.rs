@@ -6,7 +6,7 @@ use jurat_core::{
     id::RoundId,
     reason,
     round::{
-        OpenRound, Round, RoundClosing,
+        OpenRound, Round, RoundClosing, RoundEnding,
         consensus::{OutputOrigin, ScoreSummary, Spread, output_by, spread},
         job::{JobKind, Toggle},
         replica::{self, AnswerContent, Replica, ReplicaFailure},
@@ -364,6 +364,15 @@ impl<'a> ScoreBody<'a> {
             max: *max,
             deviation: *deviation,
         }
+    }
+}
+
+/// Why a round ended before it was decided; `None` if it was decided.
+pub const fn undecided(ending: RoundEnding) -> Option<&'static str> {
+    match ending {
+        RoundEnding::Closed => None,
+        RoundEnding::Cancelled => Some("the round was cancelled before it was decided"),
+        RoundEnding::Expired => Some("the node stopped before the round was decided"),
     }
 }
 

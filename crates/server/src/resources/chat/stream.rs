@@ -41,10 +41,11 @@ pub(super) fn reply(
 
 /// The events after the role. A stream that ends with an error does not claim to be complete.
 fn rest(ended: Result<Round, EngineError>, head: &ChatHead, delivery: ChatDelivery) -> Vec<Event> {
-    let written = answered(ended, |reply, usage| {
-        let mut events = vec![chunk(&head.answer_chunk(&reply)), chunk(&head.last_chunk(reply))];
+    let written = answered(ended, |reply, end| {
+        let answer = chunk(&head.answer_chunk(&reply, end.ending));
+        let mut events = vec![answer, chunk(&head.last_chunk(reply))];
         if delivery == ChatDelivery::StreamWithUsage {
-            events.push(chunk(&head.usage_chunk(usage)));
+            events.push(chunk(&head.usage_chunk(end.usage)));
         }
         events.push(Event::default().data(DONE));
         events

@@ -4,7 +4,7 @@ use http::StatusCode;
 use jurat_testkit::app::{TestApp, TestReply};
 use serde_json::{Value, json};
 
-use super::{CHAT, app, ask, counts, says};
+use super::{CANCELLED, CHAT, LEFT, app, ask, cancelled, counts, left, says};
 
 /// The data of the events, and the last one, which is not JSON.
 fn chunks(reply: &TestReply) -> (Vec<Value>, String) {
@@ -73,6 +73,18 @@ async fn no_agreement_is_a_refusal_or_an_error() {
     let error = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
     let error: Value = serde_json::from_str(error).unwrap();
     assert_eq!(error["error"]["code"], "consensus_disagreement");
+}
+
+#[tokio::test]
+async fn a_stream_whose_round_was_not_decided_says_why() {
+    let body = ask(json!({ "stream": true }));
+    let (refused, last) = chunks(&cancelled(&body).await);
+    assert_eq!(refused[1]["choices"][0]["delta"], json!({ "refusal": CANCELLED }));
+    assert_eq!(last, "[DONE]");
+    let (before, error) = chunks(&left(&body).await);
+    assert_eq!(before.len(), 1, "only the role: {before:?}");
+    let error: Value = serde_json::from_str(&error).unwrap();
+    assert_eq!(error["error"]["message"], LEFT, "{error}");
 }
 
 #[tokio::test]

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use jurat_core::round::{RoundClosing, candidate::InlineEvidence};
+use jurat_core::round::{RoundClosing, RoundEnding, candidate::InlineEvidence};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::request::AnswerFormat;
-use crate::api::consensus_reply::{DelegateReply, words_of};
+use crate::api::consensus_reply::{DelegateReply, undecided, words_of};
 
 /// A chat completion: the answer of a round.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
@@ -121,6 +121,13 @@ pub struct ChatHead {
     pub format: AnswerFormat,
 }
 
+/// The end of a completion's round, beside its reply.
+#[derive(Debug, Clone, Copy)]
+pub struct ChatEnd {
+    pub ending: RoundEnding,
+    pub usage: ChatUsage,
+}
+
 /// The answer of a round to a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChatAnswer {
@@ -135,12 +142,8 @@ const LONGEST_TRACE: usize = 64 * 1024;
 
 impl ChatHead {
     /// The whole completion.
-    pub fn completion<'a>(
-        &'a self,
-        reply: DelegateReply<'a>,
-        usage: ChatUsage,
-    ) -> ChatCompletion<'a> {
-        let (content, refusal) = ChatAnswer::of(&reply, self.format).split();
+    pub fn completion<'a>(&'a self, reply: DelegateReply<'a>, end: ChatEnd) -> ChatCompletion<'a> {
+        let (content, refusal) = ChatAnswer::of(&reply, end.ending, self.format).split();
         let message = ChatAnswerBody { role: ASSISTANT, content, refusal };
         ChatCompletion {
             id: Cow::Borrowed(&self.id),
@@ -148,7 +151,7 @@ impl ChatHead {
             created: self.created,
             model: Cow::Borrowed(&self.model),
             choices: vec![ChatChoice { index: 0, message, logprobs: None, finish_reason: STOP }],
-            usage,
+            usage: end.usage,
             jurat: reply,
         }
     }
@@ -159,8 +162,8 @@ impl ChatHead {
     }
 
     /// The chunk with the answer.
-    pub fn answer_chunk(&self, reply: &DelegateReply<'_>) -> ChatChunk<'_> {
-        let (content, refusal) = ChatAnswer::of(reply, self.format).split();
+    pub fn answer_chunk(&self, reply: &DelegateReply<'_>, ending: RoundEnding) -> ChatChunk<'_> {
+        let (content, refusal) = ChatAnswer::of(reply, ending, self.format).split();
         self.chunk(ChatDelta { role: None, content, refusal })
     }
 
@@ -194,7 +197,7 @@ impl ChatHead {
 }
 
 impl ChatAnswer {
-    fn of(reply: &DelegateReply<'_>, format: AnswerFormat) -> Self {
+    fn of(reply: &DelegateReply<'_>, ending: RoundEnding, format: AnswerFormat) -> Self {
         if let Some(output) = &reply.output {
             return Self::Content(match format {
                 AnswerFormat::Text => {
@@ -205,6 +208,9 @@ impl ChatAnswer {
         }
         if reply.consensus.winner.is_some() {
             return Self::Refusal("The answer of this round was erased.".to_owned());
+        }
+        if let Some(why) = undecided(ending) {
+            return Self::Refusal(format!("There is no answer, because {why}."));
         }
         let consensus = &reply.consensus;
         Self::Refusal(format!(
@@ -224,9 +230,15 @@ impl ChatAnswer {
     }
 }
 
+impl From<&RoundClosing> for ChatEnd {
+    fn from(closing: &RoundClosing) -> Self {
+        Self { ending: closing.ending, usage: ChatUsage::of(closing) }
+    }
+}
+
 impl ChatUsage {
     /// The tokens that the executors of a round report in their traces.
-    pub fn of(closing: &RoundClosing) -> Self {
+    fn of(closing: &RoundClosing) -> Self {
         let said = closing.replicas.iter().filter_map(|replica| replica.answer.content());
         let traces = said.flat_map(|said| &said.evidence.inline).filter_map(tokens);
         let add = |(input, output): (u64, u64), (more_input, more_output)| {
