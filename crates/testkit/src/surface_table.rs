@@ -26,12 +26,14 @@ pub enum Surface {
     A2aHttp,
     X402,
     OpenAi,
+    /// The API for prompt-oriented clients.
+    Peer,
     Cli,
 }
 
 impl Surface {
     /// The surfaces of the server; the command line is a program of its own.
-    pub const SERVED: [Self; 7] = [
+    pub const SERVED: [Self; 8] = [
         Self::Rest,
         Self::McpLegacy,
         Self::McpModern,
@@ -39,11 +41,18 @@ impl Surface {
         Self::A2aHttp,
         Self::X402,
         Self::OpenAi,
+        Self::Peer,
     ];
 
     /// Whether the surface has jobs of this kind: a chat is always delegated.
     pub fn has(self, kind: JobKind) -> bool {
         self != Self::OpenAi || kind == JobKind::Delegate
+    }
+
+    /// Whether a reply has the members that [`decision_of`] reads: a prompt-oriented client gets one
+    /// text or one verdict, in a form of its own.
+    pub fn shows_decisions(self) -> bool {
+        self != Self::Peer
     }
 }
 
@@ -81,6 +90,15 @@ pub fn chat() -> Value {
     json!({ "model": "jurat/safe", "messages": [{ "role": "user", "content": "12 * 12" }] })
 }
 
+/// The request of a kind in the words of prompt-oriented clients.
+pub fn prompt(kind: JobKind) -> Value {
+    match kind {
+        JobKind::Validate => json!({ "result_data": "12 * 12 = 144", "k_redundancy": 3 }),
+        JobKind::Delegate => json!({ "prompt": "12 * 12", "k_redundancy": 3 }),
+        JobKind::Factcheck => json!({ "claim": "12 * 12 = 144", "k_redundancy": 3 }),
+    }
+}
+
 /// Starts the executors of the sessions `s1`, `s2` and so on, each with the body of its
 /// registration. The sessions cost something, so an account needs credit for them.
 pub async fn executors(behaviours: [Behaviour; 3]) -> Vec<(FakeExecutor, Value)> {
@@ -89,7 +107,12 @@ pub async fn executors(behaviours: [Behaviour; 3]) -> Vec<(FakeExecutor, Value)>
 
 /// Starts the executors of [`SICK_POOL`], which have to be registered before [`fall_ill`].
 pub async fn sick_executors() -> Vec<(FakeExecutor, Value)> {
-    named_executors(SICK_POOL, [says_valid(), says_valid(), says_valid()]).await
+    let says = [says_valid(), says_valid(), says_valid()];
+    let mut started = named_executors(SICK_POOL, says).await;
+    for (_, body) in &mut started {
+        body["session"]["labels"] = json!([SICK_PROFILE]);
+    }
+    started
 }
 
 /// Makes an executor unhealthy for its next check.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{JobKind, Surface, chat, patched};
+use super::{JobKind, Surface, chat, patched, prompt};
 
 /// A request with one fault.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct BadRequest {
     patch: Value,
     /// How the chat differs, in which some faults have another place.
     chat_patch: Value,
+    /// How the request of a prompt-oriented client differs.
+    prompt_patch: Value,
     /// The stable code of the refusal.
     code: &'static str,
     /// The surfaces that differ, each with the reason.
@@ -64,6 +66,10 @@ impl BadRequest {
         patched(chat(), &self.chat_patch)
     }
 
+    pub fn prompt(&self, kind: JobKind) -> Value {
+        patched(prompt(kind), &self.prompt_patch)
+    }
+
     /// Whether a job of this kind can have the fault.
     pub fn is_for(&self, kind: JobKind) -> bool {
         self.kinds.contains(&kind)
@@ -101,6 +107,7 @@ fn bad(name: &'static str, code: &'static str, patch: Value) -> BadRequest {
         kinds: &JobKind::ALL,
         patch,
         chat_patch: json!({}),
+        prompt_patch: json!({}),
         code,
         differences: Vec::new(),
     }
@@ -117,15 +124,18 @@ fn faults_of_the_request() -> Vec<BadRequest> {
             chat_patch: json!({ "jurat": { "replica": 3 } }),
             ..bad("an unknown field", "request_invalid", json!({ "replica": 3 }))
         }
-        .of(Surface::OpenAi, v1()),
+        .of(Surface::OpenAi, v1())
+        .of(Surface::Peer, inexpressible("a prompt-oriented client may send fields of its own")),
         bad("two replicas", "request_invalid", json!({ "consensus": { "replicas": 2 } })).of(
             Surface::OpenAi,
             SurfaceDifference::Inexpressible(
                 "the model sets the replicas, and a server refuses to start with a profile of two",
             ),
-        ),
+        )
+        .of(Surface::Peer, inexpressible("two miners are rounded up to three replicas")),
         BadRequest {
             chat_patch: json!({ "messages": null }),
+            prompt_patch: json!({ "prompt": null, "result_data": null, "claim": null }),
             ..bad("nothing to do", "request_invalid", json!({ "claim": null, "objective": null }))
         }
         .of(Surface::OpenAi, v1())
@@ -138,6 +148,7 @@ fn faults_of_the_request() -> Vec<BadRequest> {
         ),
         BadRequest {
             chat_patch: json!({ "user": large }),
+            prompt_patch: json!({ "user": large }),
             ..bad("a body that is too large", "payload_too_large", json!({ "context": large }))
         },
         BadRequest { sending: Sending::AsText("{"), ..bad("no JSON", "invalid_json", json!({})) }
@@ -150,6 +161,7 @@ fn faults_of_the_request() -> Vec<BadRequest> {
             ),
         BadRequest {
             sending: Sending::UnderUsedKey,
+            prompt_patch: json!({ "user": "x" }),
             ..bad("another request under a key", "idempotency_mismatch", json!({ "context": "x" }))
         }
         .of(Surface::McpLegacy, no_key())
@@ -158,7 +170,11 @@ fn faults_of_the_request() -> Vec<BadRequest> {
 }
 
 fn no_key() -> SurfaceDifference {
-    SurfaceDifference::Inexpressible("a tool takes no idempotency key")
+    inexpressible("a tool takes no idempotency key")
+}
+
+const fn inexpressible(reason: &'static str) -> SurfaceDifference {
+    SurfaceDifference::Inexpressible(reason)
 }
 
 /// A fact check has a policy and a schema of its own.
@@ -178,6 +194,10 @@ fn faults_of_the_policy() -> Vec<BadRequest> {
             SurfaceDifference::Inexpressible(
                 "the model sets the policy, and a server refuses to start with an unknown one",
             ),
+        )
+        .of(
+            Surface::Peer,
+            inexpressible("its policy is a tier, and everything else in it is ignored"),
         ),
         BadRequest {
             kinds: POLICY_KINDS,
@@ -189,7 +209,8 @@ fn faults_of_the_policy() -> Vec<BadRequest> {
                 "schema_refused",
                 json!({ "execution": { "output_schema": schema } }),
             )
-        },
+        }
+        .of(Surface::Peer, inexpressible("a prompt has no schema")),
     ]
 }
 
@@ -201,16 +222,22 @@ fn faults_of_the_pool() -> Vec<BadRequest> {
         )
     };
     vec![
-        bad("a pool that is too small", "session_pool_too_small", pool(&["s1", "s2"]))
-            .of(Surface::OpenAi, no_pool()),
+        BadRequest {
+            prompt_patch: json!({ "session_id": "s1" }),
+            ..bad("a pool that is too small", "session_pool_too_small", pool(&["s1", "s2"]))
+        }
+        .of(Surface::OpenAi, no_pool()),
         bad("a session twice", "request_invalid", pool(&["s1", "s2", "s2"]))
-            .of(Surface::OpenAi, no_pool()),
+            .of(Surface::OpenAi, no_pool())
+            .of(Surface::Peer, inexpressible("it names one session, or one label")),
         BadRequest {
             chat_patch: json!({ "model": format!("jurat/{LOST_PROFILE}") }),
+            prompt_patch: json!({ "session_id": LOST_POOL[2], "k_redundancy": 1 }),
             ..bad("an unknown session", "session_unknown", pool(&LOST_POOL))
         },
         BadRequest {
             chat_patch: json!({ "model": format!("jurat/{SICK_PROFILE}") }),
+            prompt_patch: json!({ "session_id": SICK_PROFILE }),
             ..bad("unhealthy sessions", "sessions_unavailable", pool(&SICK_POOL))
         },
     ]
@@ -220,7 +247,7 @@ fn faults_of_the_pool() -> Vec<BadRequest> {
 pub const LOST_PROFILE: &str = "lost";
 /// A pool with a session that does not exist.
 pub const LOST_POOL: [&str; 3] = ["s1", "s2", "nobody"];
-/// The operator's profile whose pool is [`SICK_POOL`].
+/// The operator's profile whose pool is [`SICK_POOL`], and the label of its sessions.
 pub const SICK_PROFILE: &str = "sick";
 /// Sessions of executors that are unhealthy.
 pub const SICK_POOL: [&str; 3] = ["d1", "d2", "d3"];

@@ -14,7 +14,7 @@ use jurat_testkit::{
     fake_facilitator::FakeFacilitator,
     surface_table::{
         self, BadRequest, DecidedRound, JobKind, LOST_POOL, LOST_PROFILE, SICK_POOL, SICK_PROFILE,
-        Sender, Sending, Surface, chat, patched,
+        Sender, Sending, Surface, chat, patched, prompt,
     },
 };
 use jurat_wire::api::openai::profile;
@@ -34,13 +34,14 @@ pub(super) struct Answer {
     pub(super) reply: Value,
 }
 
-/// A request in the words of the API and of OpenAI's clients.
+/// A request in the words of the API, of OpenAI's clients and of prompt-oriented ones.
 struct Asked {
     kind: JobKind,
     sender: Sender,
     sending: Sending,
     request: Value,
     chat: Value,
+    prompt: Value,
     /// Its number, which names messages and payments, and the key of a request.
     number: u32,
 }
@@ -117,6 +118,7 @@ impl Desk {
             sending: Sending::AsJson,
             request: patched(round.kind.request(), &round.patch),
             chat: patched(chat(), &round.chat_patch),
+            prompt: prompt(round.kind),
             number: self.number(surface),
         };
         self.ask(surface, asked).await
@@ -127,8 +129,8 @@ impl Desk {
         let number = self.number(surface);
         let (sender, sending) = (bad.sender, bad.sending);
         if sending == Sending::UnderUsedKey {
-            let (request, chat) = (kind.request(), chat());
-            let good = Asked { kind, sender, sending, request, chat, number };
+            let (request, chat, prompt) = (kind.request(), chat(), prompt(kind));
+            let good = Asked { kind, sender, sending, request, chat, prompt, number };
             let answer = self.ask(surface, good).await;
             assert_eq!(answer.code, None, "{surface:?} {kind:?}: the key is not used yet");
         }
@@ -136,7 +138,8 @@ impl Desk {
         if sending == Sending::UnderUsedKey {
             chat["messages"][0]["content"] = json!("11 * 11");
         }
-        let asked = Asked { kind, sender, sending, request, chat, number };
+        let prompt = bad.prompt(kind);
+        let asked = Asked { kind, sender, sending, request, chat, prompt, number };
         let answer = self.ask(surface, asked).await;
         let Answer { code, reply } = answer;
         code.unwrap_or_else(|| panic!("{surface:?}, {kind:?} accepts {}: {reply}", bad.name))
@@ -157,6 +160,10 @@ impl Desk {
             Surface::OpenAi => {
                 let text = asked.text_of(&asked.chat);
                 completion(&posted(&caller, "/v1/chat/completions", (text, &asked)).await)
+            }
+            Surface::Peer => {
+                let path = format!("/api/v1/{}", asked.kind.as_str());
+                problem(&posted(&caller, &path, (asked.text_of(&asked.prompt), &asked)).await)
             }
             Surface::Cli => panic!("the command line has a test of its own"),
         }
