@@ -198,7 +198,8 @@ pub struct A2aArtifactUpdate {
     pub last_chunk: bool,
 }
 
-/// A page of tasks. Its members are in the order of their names, because it is written as it is.
+/// A page of tasks.
+// It is written as it is, so its members are in the order of their names.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct A2aTaskPage {
@@ -206,7 +207,8 @@ pub struct A2aTaskPage {
     pub next_page_token: String,
     /// The largest number of tasks of this page.
     pub page_size: u32,
-    /// Encoded one by one, so that the page never holds more than one task as values.
+    /// The one that changed last comes first.
+    // Encoded one by one, so that the page never holds more than one task as values.
     #[schema(value_type = Vec<A2aTask>)]
     pub tasks: Vec<Box<RawValue>>,
     /// The number of tasks that match the filter, counted up to 10,000.
