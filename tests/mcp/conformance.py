@@ -176,7 +176,7 @@ def door(url, key, stand_ins):
 
         def handle(self):
             # The suite drops connections that it does not need any more.
-            with contextlib.suppress(ConnectionResetError):
+            with contextlib.suppress(ConnectionError):
                 super().handle()
 
         def pass_on(self):
