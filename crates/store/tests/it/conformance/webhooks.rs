@@ -361,7 +361,7 @@ pub(crate) async fn a_late_outcome_of_a_replaced_push_notification_changes_nothi
         let late = outcome(old, effect);
         assert_eq!(noted(store, &late).await, WriteOutcome::Refused(NotLeaseHolder));
     }
-    assert_eq!(deliveries(store, &alice, "whk_1").await, [new.clone()]);
+    assert_eq!(deliveries(store, &alice, "whk_1").await, std::slice::from_ref(new));
     let kept = store.webhooks().get(&behalf(&alice), &alice, "whk_1").await.unwrap();
     assert_eq!(kept, Some(push));
     let gone = outcome(new, WebhookEffect::Remove);
