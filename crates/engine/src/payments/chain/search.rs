@@ -41,6 +41,10 @@ impl ChainMemory {
             Some(next) => next,
             None => block_before(node, latest, reservation(payment, latest, now)).await?,
         };
+        // The node may be several machines, one of which is behind.
+        if latest.number < first {
+            return None;
+        }
         let mut search = self.search(node, LogFilter::of(payment), latest.number);
         // The newest page comes first, because somebody looks soon after most transfers.
         let newest = search.newest(first).await?;

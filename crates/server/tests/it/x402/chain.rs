@@ -196,6 +196,40 @@ async fn a_long_time_is_searched_in_several_looks() {
     assert_eq!(shop.facilitator.transfers().len(), 1);
 }
 
+/// An authorization that was spent long before its payment, so that no look finds its log.
+#[tokio::test]
+async fn a_node_that_falls_behind_an_earlier_look_proves_nothing() {
+    let shop = Shop::open().await;
+    let payment = lasting(&shop, 1);
+    shop.facilitator.spend(&payment);
+    shop.app.clock.advance_ms(3_600_000);
+    shop.facilitator.set_node(NodeFault::Down);
+    shop.facilitator.set(FacilitatorMode::SaysYes);
+    expect(&shop.pay(&payment).await, 202);
+    shop.app.clock.advance_ms(9 * DAY * 1_000);
+    shop.facilitator.set_node(NodeFault::None);
+    shop.reconcile_after(1_000).await;
+    let looked = shop.facilitator.asked("/rpc");
+    // The search has passed this time.
+    shop.facilitator.set_node(NodeFault::Late(9 * DAY.unsigned_abs()));
+    shop.reconcile_after(1_000).await;
+    assert!(looked < shop.facilitator.asked("/rpc"));
+    expect(&shop.pay(&payment).await, 202);
+    // It goes on from there.
+    let searched = || shop.facilitator.bodies("/rpc").into_iter().filter(is_search).collect();
+    let before: Vec<Value> = searched();
+    shop.facilitator.set_node(NodeFault::None);
+    shop.reconcile_after(1_000).await;
+    let after: Vec<Value> = searched();
+    assert!(before.iter().all(|it| !after[before.len()..].contains(it)));
+    expect(&shop.pay(&payment).await, 202);
+}
+
+/// Whether a question to the node is a search for logs.
+fn is_search(question: &Value) -> bool {
+    question["method"] == "eth_getLogs"
+}
+
 #[tokio::test]
 async fn a_transaction_that_the_facilitator_named_is_looked_up_again() {
     let shop = Shop::open().await;
