@@ -22,6 +22,8 @@ use crate::{Engine, EngineError, LimitExceeded};
 
 /// How long a reservation counts as one whose request is in progress.
 const YOUNG_MS: i64 = 600_000;
+/// How long after the end of its authorization a payment with an unknown settlement counts as open.
+const OVER_MS: i64 = 24 * 3_600_000;
 
 /// How far a payment may be refused: with the demand, so that the payer can sign another one.
 pub(super) enum Step<T> {
@@ -125,8 +127,13 @@ impl Engine {
     /// Records a reservation; `false` if its authorization or its name is known.
     async fn insert(&self, payment: &Payment) -> Result<bool, EngineError> {
         let most_open = u32::try_from(self.payment_settings()?.limits.rounds).unwrap_or(u32::MAX);
-        let young_since = Timestamp::from_millis(payment.created_at.millis() - YOUNG_MS);
-        let new = NewPayment { payment: payment.clone(), most_open, young_since };
+        let before = |millis| Timestamp::from_millis(payment.created_at.millis() - millis);
+        let new = NewPayment {
+            payment: payment.clone(),
+            most_open,
+            young_since: before(YOUNG_MS),
+            good_since: before(OVER_MS),
+        };
         let (payments, behalf) = (self.inner.store.payments(), Behalf::from(&payment.account));
         self.inner.failpoints.pass("payment_reserve_before");
         let writing = payments.reserve(&behalf, &new, None);

@@ -64,10 +64,11 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPayment {
     pub payment: Payment,
-    /// How many payments of the account may be in settlement, unknown, or reserved since
-    /// `young_since`.
+    /// How many payments of the account may be in settlement, unknown while their authorization
+    /// ends after `good_since`, or reserved since `young_since`.
     pub most_open: u32,
     pub young_since: Timestamp,
+    pub good_since: Timestamp,
 }
 
 /// Why a payment was not reserved.
@@ -160,11 +161,13 @@ const RESERVE: &str = "\
     created_at, updated_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'reserved', $12, $13, 0, $14, $15) \
     on conflict do nothing";
-/// A reservation that is not young belongs to a request that was interrupted.
+/// A reservation that is not young belongs to a request that was interrupted. A payment can stay
+/// unknown for ever, and costs nobody anything more once its authorization is over.
 const OPEN: &str = "\
     select cast(count(*) as bigint) as number, 'open' as name from payments \
-    where account_id = $1 and (state in ('settling', 'unknown') \
-    or (state = 'reserved' and $2 < created_at))";
+    where account_id = $1 and (state = 'settling' \
+    or (state = 'reserved' and $2 < created_at) \
+    or (state = 'unknown' and $3 < valid_before))";
 const GET: &str = concatcp!("select ", COLUMNS, " from payments where id = $1");
 const OF_AUTHORIZATION: &str = concatcp!(
     "select ",
@@ -234,10 +237,10 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
 ];
 
 async fn reserve(tx: &mut Tx<'_>, new: &NewPayment) -> Result<Result<(), PaymentRefusal>> {
-    let NewPayment { payment, most_open, young_since } = new;
+    let NewPayment { payment, most_open, young_since, good_since } = new;
     let Payment { account, id, key, created_at, .. } = payment;
     tx.run(ACCOUNT, args![account, *created_at]).await?;
-    let open = tx.first(OPEN, args![account, *young_since], read_number).await?;
+    let open = tx.first(OPEN, args![account, *young_since, *good_since], read_number).await?;
     let open = open.unwrap_or_default();
     if i64::from(*most_open) <= open {
         return Ok(Err(PaymentRefusal::TooManyOpen));

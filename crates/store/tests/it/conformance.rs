@@ -431,6 +431,7 @@ macro_rules! conformance {
             $start,
             payments,
             an_authorization_is_reserved_once,
+            an_unknown_payment_counts_while_its_authorization_is_good,
             a_name_is_free_again_after_a_final_failure,
             a_payment_is_settled_once_whoever_finds_out,
             an_attempt_that_lost_its_turn_changes_nothing,

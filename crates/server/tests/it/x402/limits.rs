@@ -203,6 +203,23 @@ async fn a_payer_with_unknown_settlements_has_to_wait() {
     assert_eq!(shop.facilitator.transfers().len(), 3);
 }
 
+/// Without a node of the chain, nothing ever proves what became of them.
+#[tokio::test]
+async fn unknown_settlements_block_no_payer_when_their_authorizations_are_long_over() {
+    let limits = PayerLimits { rounds: 2, ..PayerLimits::default() };
+    let shop = Shop::with(|it| (it.limits, it.rpc) = (limits, None)).await;
+    shop.facilitator.set(FacilitatorMode::RefusesToSettle);
+    let first = shop.payment(1);
+    expect(&shop.pay(&first).await, 202);
+    expect(&shop.pay(&shop.payment(2)).await, 202);
+    // The authorizations are good for 200 s, and the payments count for a day more.
+    for (seconds, status) in [(600, 429), (86_400 + 200 - 600 - 1, 429), (1, 202)] {
+        shop.reconcile_after(seconds).await;
+        expect(&shop.pay(&shop.payment(3)).await, status);
+    }
+    expect(&shop.pay(&first).await, 202);
+}
+
 #[tokio::test]
 async fn a_payer_has_a_storage_quota() {
     let limits = PayerLimits { quota_bytes: 2_000, ..PayerLimits::default() };

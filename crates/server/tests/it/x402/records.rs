@@ -200,7 +200,7 @@ pub(super) async fn reserved(shop: &Shop, payment: &Value) -> Payment {
         updated_at: now,
     };
     let behalf = Behalf::from(&left.account);
-    let new = NewPayment { payment: left.clone(), most_open: 8, young_since: now };
+    let new = NewPayment { payment: left.clone(), most_open: 8, young_since: now, good_since: now };
     shop.app.store.payments().reserve(&behalf, &new, None).await.unwrap();
     left
 }

@@ -55,8 +55,8 @@ fn bits_of(whose: &AccountId) -> u128 {
 }
 
 async fn reserve(store: &Store, payment: &Payment) -> WriteOutcome<(), PaymentRefusal> {
-    let new =
-        NewPayment { payment: payment.clone(), most_open: 3, young_since: payment.created_at };
+    let (young_since, good_since) = (payment.created_at, at(0));
+    let new = NewPayment { payment: payment.clone(), most_open: 3, young_since, good_since };
     store.payments().reserve(&Behalf::from(&payment.account), &new, None).await.unwrap()
 }
 
@@ -137,7 +137,12 @@ pub(crate) async fn an_authorization_is_reserved_once(backend: &Backend) {
         assert_eq!(reserve(store, &payment(&bob, number)).await, WriteOutcome::Done(()));
     }
     let fourth = payment(&bob, 4);
-    let asked = |young_since| NewPayment { payment: fourth.clone(), most_open: 2, young_since };
+    let asked = |young_since| NewPayment {
+        payment: fourth.clone(),
+        most_open: 2,
+        young_since,
+        good_since: at(0),
+    };
     let of_bob = Behalf::from(&bob);
     let refused = store.payments().reserve(&of_bob, &asked(at(1)), None).await.unwrap();
     assert_eq!(refused, WriteOutcome::Refused(PaymentRefusal::TooManyOpen));
@@ -153,6 +158,26 @@ pub(crate) async fn an_authorization_is_reserved_once(backend: &Backend) {
     let more = WriteOutcome::Refused(PaymentRefusal::TooManyOpen);
     assert_eq!(reserve(store, &payment(&alice, 6)).await, more);
     assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
+}
+
+pub(crate) async fn an_unknown_payment_counts_while_its_authorization_is_good(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    for (number, good_until) in [(1, 100), (2, 90)] {
+        let one = Payment { valid_before: at(good_until), ..payment(&alice, number) };
+        assert_eq!(reserve(store, &one).await, WriteOutcome::Done(()));
+        assert!(settle(store, &one).await);
+        assert!(end(store, &one, 7, PaymentState::Unknown).await);
+    }
+    let third = payment(&alice, 3);
+    let asked = async |good_since| {
+        let (payment, young_since) = (third.clone(), at(50));
+        let new = NewPayment { payment, most_open: 2, young_since, good_since };
+        store.payments().reserve(&Behalf::from(&alice), &new, None).await.unwrap()
+    };
+    let refused = WriteOutcome::Refused(PaymentRefusal::TooManyOpen);
+    assert_eq!(asked(at(89)).await, refused);
+    assert_eq!(asked(at(90)).await, WriteOutcome::Done(()));
 }
 
 pub(crate) async fn a_name_is_free_again_after_a_final_failure(backend: &Backend) {
