@@ -50,7 +50,8 @@ pub struct Payment {
     /// The payer's own name for the payment.
     pub identifier: Option<String>,
     pub state: PaymentState,
-    /// The JSON that asks the facilitator to settle; the same for each attempt.
+    /// The JSON that asks the facilitator to settle; the same for each attempt. It is removed with
+    /// the reply.
     pub settle_request: String,
     pub valid_before: Timestamp,
     pub round: Option<RoundId>,

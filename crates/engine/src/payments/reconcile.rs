@@ -11,7 +11,10 @@ const RECONCILE_EVERY: Duration = Duration::from_secs(2);
 const TAKEN_AT_ONCE: u32 = 10;
 const PRUNED_AT_ONCE: u32 = 200;
 /// How long replies of paid requests can be fetched again.
-const KEEP_MS: i64 = 7 * 24 * 3_600_000;
+const KEEP_MS: i64 = 7 * DAY_MS;
+/// How long the record of a settled payment is kept, so that nobody is asked for it again.
+const KEEP_SETTLED_MS: i64 = 400 * DAY_MS;
+const DAY_MS: i64 = 24 * 3_600_000;
 
 impl Engine {
     /// Takes payments whose settlement is due, and tries each once more. Returns their number.
@@ -41,11 +44,14 @@ impl Engine {
         Ok(count)
     }
 
-    /// Removes payments whose reply was kept long enough. Returns their number.
-    pub(crate) async fn prune_payments(&self) -> Result<u64, EngineError> {
+    /// Removes replies of payments that were kept long enough, and payments. Returns how many
+    /// changed.
+    pub async fn prune_payments(&self) -> Result<u64, EngineError> {
         let now = self.inner.clock.now();
+        let before = |millis| Timestamp::from_millis(now.millis() - millis);
         let pruning = PaymentPruning {
-            before: Timestamp::from_millis(now.millis() - KEEP_MS),
+            before: before(KEEP_MS),
+            settled_before: before(KEEP_SETTLED_MS),
             now,
             limit: PRUNED_AT_ONCE,
         };

@@ -50,8 +50,9 @@ operations! {
         fn unsettled(end: &PaymentUnsettled) -> bool = unsettled;
         /// Gives a reserved authorization back, for which nothing was sent to be settled.
         fn release(account: &AccountId, id: &PaymentId) -> bool = release;
-        /// Removes old payments that have ended or were never sent to be settled, and the replies
-        /// of those that have to stay. Returns how many changed; 0 means that nothing is left.
+        /// Removes old payments that have ended or were never sent to be settled, and first the
+        /// replies of those that were settled. Returns how many changed; 0 means that nothing is
+        /// left.
         fn prune(pruning: &PaymentPruning) -> u64 = prune;
     }
     writes {
@@ -133,9 +134,11 @@ pub struct PaymentUnsettled {
 /// The payments to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentPruning {
-    /// Payments without a change since then are removed if their authorization is over, and lose
-    /// their reply otherwise.
+    /// Payments without a change since then lose their reply if they were settled, and are removed
+    /// otherwise, if their authorization is over.
     pub before: Timestamp,
+    /// Settled payments without a change since then are removed, if their authorization is over.
+    pub settled_before: Timestamp,
     pub now: Timestamp,
     pub limit: u32,
 }
@@ -180,9 +183,11 @@ const OF_IDENTIFIER: &str = concatcp!(
     " from payments where account_id = $1 and identifier = $2 \
      and identifier is not null and state <> 'failed_final'"
 );
+/// One settled payment is enough. SQLite would read those of all accounts along the index of the
+/// states, which a text that is put together does not use.
 const HAS_PAID: &str = "\
-    select cast(count(*) as bigint) as number, 'paid' as name from payments \
-    where account_id = $1 and state = 'settled'";
+    select cast(count(*) as bigint) as number, 'paid' as name from (select 1 from payments \
+    where account_id = $1 and state || '' = 'settled' limit 1) as settled";
 const SETTLE: &str = "\
     update payments set state = 'settling', round_id = $1, status = $2, answer = $3, \
     attempts = 1, lease_token = $4, next_at = $5, updated_at = $6 \
@@ -212,8 +217,9 @@ const PRUNE: (&str, &str) = of_found!(
      order by updated_at limit $4",
     ""
 );
+/// What stays of a settled payment keeps it from being demanded again.
 const CLEAR: (&str, &str) = of_found!(
-    "update payments set status = null, answer = null",
+    "update payments set status = null, answer = null, settle_request = ''",
     "payments where state = 'settled' and updated_at < $1 and answer is not null \
      order by updated_at limit $2",
     ""
@@ -335,13 +341,16 @@ async fn release(tx: &mut Tx<'_>, account: &AccountId, id: &PaymentId) -> Result
 }
 
 async fn prune(tx: &mut Tx<'_>, pruning: &PaymentPruning) -> Result<u64> {
-    let mut removed = 0;
-    for state in [PaymentState::Settled, PaymentState::FailedFinal, PaymentState::Reserved] {
-        let args = args![state.as_str(), pruning.before, pruning.now, pruning.limit];
-        removed += tx.run(tx.own(PRUNE), args).await?;
+    let PaymentPruning { before, settled_before, now, limit } = *pruning;
+    let mut changed = tx.run(tx.own(CLEAR), args![before, limit]).await?;
+    for (state, before) in [
+        (PaymentState::Settled, settled_before),
+        (PaymentState::FailedFinal, before),
+        (PaymentState::Reserved, before),
+    ] {
+        changed += tx.run(tx.own(PRUNE), args![state.as_str(), before, now, limit]).await?;
     }
-    removed += tx.run(tx.own(CLEAR), args![pruning.before, pruning.limit]).await?;
-    Ok(removed)
+    Ok(changed)
 }
 
 async fn counts(tx: &mut Tx<'_>) -> Result<PaymentCounts> {

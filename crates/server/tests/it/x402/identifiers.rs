@@ -7,7 +7,7 @@ use super::{Shop, claim, decoded, expect, verified};
 
 const NAME: &str = "pay_7d5d747be160e280504c099d984bcfe0";
 
-fn named(mut payment: Value) -> Value {
+pub(super) fn named(mut payment: Value) -> Value {
     payment["extensions"] =
         json!({ "payment-identifier": { "info": { "required": false, "id": NAME } } });
     payment

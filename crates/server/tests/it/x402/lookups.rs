@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jurat_engine::EngineLimits;
-use jurat_store::{Behalf, PaymentPruning};
 use jurat_testkit::{
     app::{TestApp, TestReply},
     fake_executor::{FakeExecutor, gated, says_valid},
@@ -12,6 +11,7 @@ use jurat_testkit::{
 
 use super::{
     Shop, expect,
+    identifiers::named,
     records::{reserved, stored},
 };
 
@@ -84,18 +84,32 @@ async fn replies_can_be_fetched_when_nothing_is_sold_any_more() {
 #[tokio::test]
 async fn a_reply_that_was_removed_is_not_sold_again() {
     let shop = Shop::open().await;
-    let payment = shop.payment(1);
+    let payment = named(shop.payment(1));
     let bought = shop.pay(&payment).await;
     expect(&bought, 200);
-    let now = shop.app.engine.clock().now();
-    let pruning = PaymentPruning { before: now.plus_millis(1), now, limit: 10 };
-    assert_eq!(shop.app.store.payments().prune(&Behalf::Platform, &pruning).await.unwrap(), 1);
-    for reply in [shop.pay(&payment).await, shop.app.anonymous().get(&path(&bought)).await] {
-        expect(&reply, 409);
-        assert_eq!(
-            reply.json()["detail"],
-            "the payment was settled, and its reply was removed, because replies are kept for seven days"
-        );
+    let prune_after = async |days: i64| {
+        shop.app.clock.advance_ms(days * 24 * 3_600_000);
+        shop.app.engine.prune_payments().await.unwrap()
+    };
+    assert_eq!(prune_after(7).await, 0);
+    expect(&shop.pay(&payment).await, 200);
+    // The authorization has been over for days, too.
+    for (days, changed) in [(1, 1), (392, 0)] {
+        assert_eq!(prune_after(days).await, changed);
+        for reply in [
+            shop.pay(&payment).await,
+            shop.pay(&named(shop.payment(2))).await,
+            shop.app.anonymous().get(&path(&bought)).await,
+        ] {
+            expect(&reply, 409);
+            assert_eq!(
+                reply.json()["detail"],
+                "the payment was settled, and its reply was removed, because replies are kept for seven days"
+            );
+        }
     }
     assert_eq!(shop.facilitator.transfers().len(), 1);
+    // Nothing is kept for ever.
+    assert_eq!(prune_after(1).await, 1);
+    expect(&shop.pay(&payment).await, 402);
 }

@@ -273,19 +273,36 @@ pub(crate) async fn old_payments_are_removed_and_open_ones_stay(backend: &Backen
     assert!(end(store, &all[1], 7, PaymentState::Unknown).await);
     assert!(end(store, &all[2], 7, PaymentState::FailedFinal).await);
     assert!(settled(store, &all[3], "0x1").await);
-    let prune = async |before: i64, now: i64| {
-        let pruning = PaymentPruning { before: at(before), now: at(now), limit: 10 };
+    let prune = async |before: i64, settled_before: i64, now: i64| {
+        let (before, settled_before, now) = (at(before), at(settled_before), at(now));
+        let pruning = PaymentPruning { before, settled_before, now, limit: 10 };
         store.payments().prune(&Behalf::Platform, &pruning).await.unwrap()
     };
-    assert_eq!(prune(1, 1_000).await, 0, "none is that old");
+    assert_eq!(prune(1, 1, 1_000).await, 0, "none is that old");
     // Their authorizations are not over, and the reply of the settled one is.
-    assert_eq!(prune(1_000, 100).await, 1);
+    assert_eq!(prune(1_000, 1_000, 100).await, 1);
     let cleared = get(store, &all[3]).await;
-    assert_eq!((cleared.state, cleared.answer), (PaymentState::Settled, None));
-    assert_eq!(prune(1_000, 100).await, 0);
+    let expected = Payment {
+        state: PaymentState::Settled,
+        round: cleared.round.clone(),
+        transaction: Some("0x1".to_owned()),
+        settle_request: String::new(),
+        attempts: 1,
+        updated_at: at(30),
+        ..all[3].clone()
+    };
+    assert_eq!(cleared, expected);
+    assert_eq!(prune(1_000, 1_000, 100).await, 0);
     let kept = get(store, &all[1]).await;
     assert_eq!((kept.state, kept.answer.is_some()), (PaymentState::Unknown, true));
-    assert_eq!(prune(1_000, 101).await, 3);
+    // The settled one outlives the others, and its name with it.
+    assert_eq!(prune(1_000, 30, 101).await, 2);
+    assert_eq!(get(store, &all[3]).await, expected);
+    let known = WriteOutcome::Refused(PaymentRefusal::Known);
+    let named = Payment { identifier: all[3].identifier.clone(), ..payment(&alice, 5) };
+    assert_eq!(reserve(store, &named).await, known);
+    assert_eq!(prune(1_000, 31, 101).await, 1);
+    assert_eq!(store.payments().get(&Behalf::Platform, &all[3].id).await.unwrap(), None);
     assert_eq!(get(store, &all[1]).await.state, PaymentState::Unknown);
     assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
 }
