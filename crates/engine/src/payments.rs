@@ -99,9 +99,10 @@ pub struct PayerLimits {
     pub requests_per_minute: u32,
     /// Stored bytes.
     pub quota_bytes: u64,
-    /// Rounds within ten minutes that end without a charge, or whose payment fails for good.
+    /// Rounds within ten minutes that end without a charge, or whose payment fails for good; of
+    /// those who have never paid, also rounds whose settlement is not known.
     pub uncharged_rounds: u32,
-    /// The same of all payers together. Those who have paid before are exempt.
+    /// All such rounds of all payers together. Those who have paid before are exempt.
     pub uncharged_of_all: u32,
 }
 
@@ -220,9 +221,9 @@ impl Engine {
         let now = self.inner.clock.now();
         let rate = Some(limits.requests_per_minute);
         self.inner.keys_in_use.request_of_account(account, rate, now)?;
-        let now = self.inner.clock.steady();
-        self.inner.uncharged.check(account, limits, now)?;
-        if let Err(limit) = self.inner.uncharged.check_all(limits, now) {
+        let (uncharged, now) = (&self.inner.uncharged, self.inner.clock.steady());
+        uncharged.check(account, limits, now)?;
+        if let Err(limit) = uncharged.check_new(account, limits, now) {
             let (payments, behalf) = (self.inner.store.payments(), Behalf::from(account));
             if !payments.has_paid(&behalf, account).await? {
                 return Err(limit.into());

@@ -15,6 +15,7 @@ use jurat_wire::x402::required::IdentifierRule;
 
 use super::{
     Delivery, PaymentRefused, PaymentSettings, PurchaseOrder, PurchaseOutcome, reserve::Step,
+    uncharged::UnpaidReason,
 };
 use crate::{
     Engine, EngineError, IdempotencyKey, RoundWatcher,
@@ -80,7 +81,7 @@ impl Engine {
             if let Some(kept) = self.release_payment(&payment).await? {
                 return self.outcome(kept, &order, &demand);
             }
-            self.inner.uncharged.note(&payment.account, self.inner.clock.steady());
+            self.note_unpaid(&payment, UnpaidReason::Final);
             let answer = (order.encoder)(round.withheld());
             return Ok(PurchaseOutcome::Delivered(Box::new(Delivery {
                 answer,

@@ -9,6 +9,7 @@ use jurat_core::{
 };
 use jurat_store::{Behalf, PaymentEnd, PaymentUnsettled};
 
+use super::uncharged::UnpaidReason;
 use crate::{Engine, EngineError};
 
 /// The shortest and the longest pause before the next attempt.
@@ -90,6 +91,7 @@ impl Engine {
             self.inner.metrics.payments.ended(PaymentState::Settled);
             tracing::info!(payment.digest = %payment.payment_digest, "settled a payment");
         }
+        self.inner.uncharged.forget(&payment.id);
         self.inner.chain.forget(&payment.id);
         let (state, transaction) = (PaymentState::Settled, Some(transaction));
         Ok(Payment { state, transaction, updated_at: now, ..payment })
@@ -107,7 +109,11 @@ impl Engine {
             self.inner.metrics.payments.ended(unsettled.state);
             if unsettled.state == PaymentState::FailedFinal {
                 self.inner.chain.forget(&payment.id);
-                self.inner.uncharged.note(&payment.account, self.inner.clock.steady());
+                self.note_unpaid(&payment, UnpaidReason::Final);
+            } else if payment.state != PaymentState::Unknown {
+                let is_named = payment.transaction.is_some();
+                let reason = if is_named { UnpaidReason::Unproven } else { UnpaidReason::Unknown };
+                self.note_unpaid(&payment, reason);
             }
             let (state, reason) = (unsettled.state.as_str(), unsettled.reason.as_str());
             tracing::warn!(payment.digest = %payment.payment_digest, state, reason, "a payment was not settled");
@@ -117,7 +123,16 @@ impl Engine {
         // Another process took it meanwhile, and may know more.
         self.inner.chain.forget(&payment.id);
         let stored = payments.get(&Behalf::Platform, &payment.id).await?;
-        stored.ok_or(EngineError::Bug("a payment in progress is gone"))
+        let stored = stored.ok_or(EngineError::Bug("a payment in progress is gone"))?;
+        if stored.state == PaymentState::Settled {
+            self.inner.uncharged.forget(&stored.id);
+        }
+        Ok(stored)
+    }
+
+    /// Counts a round as work that was not paid for.
+    pub(super) fn note_unpaid(&self, payment: &Payment, reason: UnpaidReason) {
+        self.inner.uncharged.note(payment, reason, self.inner.clock.steady());
     }
 }
 

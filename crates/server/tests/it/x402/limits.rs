@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jurat_engine::{EngineLimits, PayerLimits};
 use jurat_testkit::{
     fake_executor::{FakeExecutor, gated, says_valid, status},
-    fake_facilitator::FacilitatorMode,
+    fake_facilitator::{FacilitatorMode, NodeFault},
 };
 use serde_json::{Value, json};
 
@@ -147,6 +147,89 @@ async fn new_payers_wait_after_much_work_for_nothing() {
     assert_eq!(refused.headers["retry-after"], "600");
     // Whoever has paid before is not affected.
     expect(&shop.pay(&shop.payment(3)).await, 200);
+}
+
+/// A shop in which nothing is settled any more, and the usual payer has paid once.
+async fn unsettling(uncharged_rounds: u32, uncharged_of_all: u32) -> Shop {
+    let limits = PayerLimits { uncharged_rounds, uncharged_of_all, ..PayerLimits::default() };
+    let shop = Shop::with(|it| it.limits = limits).await;
+    expect(&shop.pay(&shop.payment(1)).await, 200);
+    shop.facilitator.set(FacilitatorMode::RefusesToSettle);
+    shop
+}
+
+/// A payer can spend its balance between the verification and the settlement.
+#[tokio::test]
+async fn new_payers_wait_after_many_unknown_settlements() {
+    let shop = unsettling(3, 4).await;
+    let payers = ["a1", "a2", "a3", "a4"];
+    for payer in payers {
+        expect(&shop.pay(&of(payer, shop.payment(2))).await, 202);
+    }
+    let asked = shop.executors.iter().map(verified).sum::<usize>();
+    let refused = shop.pay(&of("ef", shop.payment(2))).await;
+    expect(&refused, 429);
+    assert_eq!(refused.headers["retry-after"], "600");
+    assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), asked);
+    // A payer who has paid before has its places and nothing less.
+    for nonce in 2..=9 {
+        expect(&shop.pay(&shop.payment(nonce)).await, 202);
+    }
+    // Another attempt is not another round.
+    shop.reconcile_after(300).await;
+    shop.app.clock.advance_ms(300_000);
+    expect(&shop.pay(&of("ef", shop.payment(2))).await, 202);
+}
+
+#[tokio::test]
+async fn a_new_payer_waits_after_a_few_unknown_settlements() {
+    let shop = unsettling(2, 9).await;
+    for nonce in [1, 2] {
+        expect(&shop.pay(&of("ab", shop.payment(nonce))).await, 202);
+    }
+    let next = of("ab", shop.payment(3));
+    expect(&shop.pay(&next).await, 429);
+    expect(&shop.pay(&of("cd", shop.payment(1))).await, 202);
+    // Settled after all, they were not in vain.
+    shop.facilitator.set(FacilitatorMode::Honest);
+    shop.reconcile_after(10).await;
+    expect(&shop.pay(&next).await, 200);
+}
+
+/// The facilitator names each transaction, and the node shows it a moment later.
+#[tokio::test]
+async fn a_late_node_makes_no_new_payer_wait() {
+    let shop = Shop::open().await;
+    shop.facilitator.set_node(NodeFault::Late(60));
+    for nonce in 1..=4 {
+        expect(&shop.pay(&shop.payment(nonce)).await, 202);
+    }
+    assert_eq!(shop.facilitator.transfers().len(), 4);
+}
+
+#[tokio::test]
+async fn settlements_that_become_known_no_longer_keep_new_payers_out() {
+    let shop = unsettling(9, 2).await;
+    for nonce in [1, 2] {
+        expect(&shop.pay(&of("ab", shop.payment(nonce))).await, 202);
+    }
+    let next = of("cd", shop.payment(1));
+    expect(&shop.pay(&next).await, 429);
+    shop.facilitator.set(FacilitatorMode::Honest);
+    shop.reconcile_after(10).await;
+    expect(&shop.pay(&next).await, 200);
+    assert_eq!(shop.facilitator.transfers().len(), 4);
+}
+
+#[tokio::test]
+async fn an_unknown_settlement_that_fails_for_good_counts_once() {
+    let shop = unsettling(9, 2).await;
+    let failing = of("ab", shop.payment(1));
+    expect(&shop.pay(&failing).await, 202);
+    shop.reconcile_after(400).await;
+    expect(&shop.pay(&failing).await, 402);
+    expect(&shop.pay(&of("cd", shop.payment(1))).await, 202);
+    expect(&shop.pay(&of("ef", shop.payment(1))).await, 429);
 }
 
 #[tokio::test]
