@@ -171,7 +171,7 @@ async fn new_payers_wait_after_many_unknown_settlements() {
     expect(&refused, 429);
     assert_eq!(refused.headers["retry-after"], "600");
     assert_eq!(shop.executors.iter().map(verified).sum::<usize>(), asked);
-    // A payer who has paid before has its places and nothing less.
+    // A payer who has paid before may have as many as ever.
     for nonce in 2..=9 {
         expect(&shop.pay(&shop.payment(nonce)).await, 202);
     }
