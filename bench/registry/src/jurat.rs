@@ -41,6 +41,7 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         profiles: jurat_engine::ConsensusProfiles::default(),
         webhooks: jurat_engine::WebhookSettings::default(),
         payments: None,
+        peers: None,
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

@@ -91,6 +91,7 @@ pub async fn node(store: Arc<Store>, front: FrontKind) -> Result<(Engine, ApiKey
         profiles: jurat_wire::api::openai::profile::built_in(),
         webhooks: jurat_engine::WebhookSettings::default(),
         payments: None,
+        peers: None,
         failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);

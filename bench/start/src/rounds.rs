@@ -138,6 +138,7 @@ fn closing(open: &OpenRound, number: u32) -> RoundClosing {
         closed_at,
         receipt_id: sealed.digest,
         entry: sealed.text,
+        bookings: Vec::new(),
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::settings::{
-    CommandLineSettings, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR, STORE, topic,
+    CommandLineSettings, LISTEN, LOG_FORMAT, MIGRATE_URL, NODE_LISTEN, SERVER, STATE_DIR, STORE,
+    topic,
 };
 
 pub(crate) use crate::commands::{
@@ -26,6 +27,9 @@ pub(crate) use crate::commands::{
     executors::args::{AddExecutorArgs, ExecutorsCommand, SessionArgs, SessionsCommand},
     keys::args::{CreateKeyArgs, KeyNameArgs, KeysCommand, ListKeysArgs, RotateKeyArgs},
     knowledge::args::{ExportKnowledgeArgs, KnowledgeCommand},
+    node::args::{
+        InviteNodeArgs, JoinNodeArgs, NodeArgs, NodeCommand, PeerTermsArgs, TrustNodeArgs,
+    },
     people::args::{
         ApproveArgs, AuthCommand, InvitationsCommand, ListInvitationsArgs, ListSharesArgs,
         MailCodeArgs, MeCommand, MembershipArgs, SharesCommand, TeamFilterArg, TeamsCommand,
@@ -102,7 +106,8 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0   success, whatever the verdict
   1   an error; for `executors check` also an unhealthy executor, for `doctor` a problem, for
-      `verifiers run` a judge without a verdict, for `task run-real` a task without a decision
+      `verifiers run` a judge without a verdict, for `task run-real` a task without a decision,
+      for `node statement` books that do not agree
   2   wrong usage: correct a flag, a file or a field first
   11  only with --gate: the answer is negative, a task failed, or a measurement misses its
       threshold
@@ -159,6 +164,7 @@ impl Cli {
         let mut own = vec![(&LOG_FORMAT, self.command.log_format())];
         if let CliCommand::Serve(args) = &self.command {
             own.push((&LISTEN, args.listen.as_deref()));
+            own.push((&NODE_LISTEN, args.node_listen.as_deref()));
             own.push((&MIGRATE_URL, args.migrate_url.as_deref()));
         }
         let global = [
@@ -263,11 +269,8 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA Model Context Protocol client starts this command. It reads and writes one message per line until\nthe input ends. A running server has the same tools at /mcp."
     )]
     Mcp,
-    /// Print the public key that identifies this node to executors
-    #[command(
-        after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` in the state folder; no server needs to be running."
-    )]
-    Node,
+    /// Print the key of this node; trust other nodes and hire them
+    Node(NodeArgs),
     /// Print the OpenAPI document of the HTTP API
     #[command(
         name = "openapi",

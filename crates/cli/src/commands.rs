@@ -13,7 +13,7 @@ pub(crate) mod executors;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
 mod mcp;
-mod node;
+pub(crate) mod node;
 pub(crate) mod people;
 pub(crate) mod prune;
 pub(crate) mod rounds;
@@ -110,7 +110,7 @@ pub(crate) async fn run(context: &CommandContext, command: CliCommand) -> anyhow
         CliCommand::Backup(args) => Box::pin(backup::run(context, args)).await,
         CliCommand::Restore(args) => Box::pin(backup::restore(context, args)).await,
         CliCommand::Mcp => Box::pin(mcp::run(context)).await,
-        CliCommand::Node => node::run(context),
+        CliCommand::Node(args) => Box::pin(node::run(context, args.command)).await,
         CliCommand::Prune(args) => Box::pin(prune::run(context, &args)).await,
         CliCommand::Doctor(args) => Box::pin(doctor::run(context, &args)).await,
         CliCommand::Config(ConfigCommand::Check { .. }) => config::checked(context),

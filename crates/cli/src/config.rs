@@ -1,6 +1,7 @@
 //! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
+pub(crate) mod node;
 pub(crate) mod payments;
 mod webhooks;
 
@@ -25,6 +26,7 @@ use jurat_wire::api::{
 };
 use parking_lot::Mutex;
 
+use self::node::NodeEndpoint;
 use crate::settings::{
     AGENT_DESCRIPTION, AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
     AGENT_EVENTS_KEEP_DAYS, AGENT_EVENTS_PENDING, AGENT_EVENTS_TIMEOUT_MS, AGENT_IMAGE, AGENT_NAME,
@@ -81,6 +83,8 @@ pub(crate) struct CliConfig {
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// What is on for clients and registries of other systems.
     pub(crate) peers: PeerOptions,
+    /// The endpoint for other nodes, which only `jurat serve` opens.
+    pub(crate) node: Option<NodeEndpoint>,
 }
 
 /// The terms for new accounts, and the settings for mail.
@@ -182,6 +186,7 @@ impl CliConfig {
             tools: tools(&settings),
             trusted_proxies: trusted_proxies(&settings),
             peers: peers(&settings),
+            node: node::endpoint(&settings),
             settings,
         }
     }
@@ -377,6 +382,7 @@ mod tests {
         assert_eq!(config.peers, PeerOptions::default());
         assert_eq!(format!("{:?}", config.limits), format!("{:?}", EngineLimits::default()));
         assert_eq!(config.webhooks.terms, WebhookSettings::default().terms);
+        assert!(config.node.is_none());
     }
 
     #[test]

@@ -4,7 +4,8 @@ use jurat_core::code::ProblemCode;
 use jurat_wire::problem::ProblemBody;
 
 /// Request fields, and the flags that set them.
-const FLAGS: [(&str, &str); 27] = [
+const FLAGS: [(&str, &str); 38] = [
+    ("addresses", "--address"),
     ("agent_events_url", "--agent-events-url"),
     ("claim", "--claim"),
     ("consensus.aggregation", "--aggregation"),
@@ -28,11 +29,23 @@ const FLAGS: [(&str, &str); 27] = [
     ("policy.task_type", "--task-type"),
     ("policy.tier", "--tier"),
     ("price_micros", "--price-micros"),
+    ("relays", "--relay"),
     ("reliability", "--reliability"),
+    ("remote", "--remote"),
+    ("scope", "--scope"),
     ("session.price_micros", "--price-micros"),
     ("session.reliability", "--reliability"),
+    ("target_node", "--target-node"),
+    ("terms.concurrent_jobs", "--concurrent-jobs"),
+    ("terms.most_price_micros", "--most-price-micros"),
+    ("terms.payload_bytes", "--payload-bytes"),
+    ("terms.requests_per_minute", "--requests-per-minute"),
+    ("terms.task_types", "--task-type"),
     ("token_env", "--token-env"),
+    ("valid_seconds", "--valid-seconds"),
 ];
+
+const PEER_UNAVAILABLE: &str = "Check that the other node is running and reachable from the server's machine, and that the ticket is new; then run the command again.";
 
 /// The field that is wrong, with the flag that sets it.
 pub(crate) fn field(name: &str) -> String {
@@ -99,6 +112,7 @@ fn of_code(code: ProblemCode) -> Option<&'static str> {
         ProblemCode::ExecutorUnavailable => {
             "Nothing was registered. Start the executor and run the command again, or skip the check with `--no-check`."
         }
+        ProblemCode::PeerUnavailable => PEER_UNAVAILABLE,
         ProblemCode::ConsensusDisagreement => {
             "Leave out `--disagreement-policy fail_hard` to see the answer of each replica."
         }

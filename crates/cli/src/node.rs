@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use jurat_engine::{
     AccountSettings, ConsensusProfiles, Engine, EngineLimits, EngineParts, JudgesConfig,
-    PaymentSettings, SystemClock, WebhookSettings,
+    PaymentSettings, PeerParts, SystemClock, WebhookSettings,
 };
 use jurat_guard::{
     client::OutboundClient,
     mail::{FolderMailer, Mailer, SmtpMailer},
     sandbox::Sandbox,
 };
+use jurat_mesh::{Mesh, MeshError, MeshLimits, MeshSettings};
 use jurat_store::{StoreError, StoreLocation};
 
 use crate::{
-    config::{self, CliConfig, payments::payments},
+    config::{self, CliConfig, node::NodeEndpoint, payments::payments},
     failure::CliFailure,
     state::{StateFolder, store_name},
 };
@@ -48,6 +49,8 @@ pub(crate) struct EngineSettings {
     pub(crate) profiles: ConsensusProfiles,
     pub(crate) webhooks: WebhookSettings,
     pub(crate) payments: Option<PaymentSettings>,
+    /// The endpoint for other nodes. Only a server has one.
+    pub(crate) peers: Option<PeerParts>,
 }
 
 impl EngineSettings {
@@ -62,6 +65,7 @@ impl EngineSettings {
             profiles,
             payments,
             webhooks: config.webhooks.clone(),
+            peers: None,
         })
     }
 }
@@ -71,7 +75,7 @@ pub(crate) async fn engine(
     store: &StoreLocation,
     settings: EngineSettings,
 ) -> anyhow::Result<Engine> {
-    let EngineSettings { limits, judges, accounts, profiles, webhooks, payments } = settings;
+    let EngineSettings { limits, judges, accounts, profiles, webhooks, payments, peers } = settings;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = EngineParts {
@@ -85,6 +89,7 @@ pub(crate) async fn engine(
         judges,
         accounts,
         payments,
+        peers,
         profiles,
         webhooks,
         failpoints: config::points(),
@@ -92,6 +97,41 @@ pub(crate) async fn engine(
     let engine = Engine::new(parts);
     ensure_admin(state, store, &engine).await?;
     Ok(engine)
+}
+
+/// Opens the endpoint for other nodes, under the key of the state folder.
+pub(crate) async fn open_endpoint(
+    state: &StateFolder,
+    endpoint: &NodeEndpoint,
+) -> anyhow::Result<PeerParts> {
+    let NodeEndpoint { listen, relays, finds_local, peers } = endpoint.clone();
+    let settings = MeshSettings {
+        seed: state.node_seed()?,
+        listen,
+        relays,
+        find_local: finds_local,
+        limits: MeshLimits::default(),
+    };
+    let (mesh, requests) = match Mesh::bind(settings).await {
+        Ok(bound) => bound,
+        Err(MeshError::Bind { listen, reason }) => {
+            let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
+            bail!(
+                "cannot listen for other nodes on {}: {reason}; stop the program that uses the address, or choose another with `--node-listen`",
+                listen.join(" and ")
+            )
+        }
+        Err(error) => return Err(error).context("cannot listen for other nodes"),
+    };
+    let address = mesh.address();
+    let direct: Vec<String> = address.direct.iter().map(ToString::to_string).collect();
+    tracing::info!(
+        node.id = address.id,
+        node.addresses = direct.join(","),
+        node.relays = address.relays.join(","),
+        "listening for other nodes"
+    );
+    Ok(PeerParts { mesh, requests, settings: peers })
 }
 
 /// Admits the key of the state folder: the owner of a SQLite file owns its installation. A shared

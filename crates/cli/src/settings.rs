@@ -21,7 +21,7 @@ pub(crate) use self::{
     nearest::unknown_variable,
     page::{example, topic},
     resolve::{CommandLineSettings, ResolvedSetting, SettingOrigin, Settings},
-    value::{listed, range},
+    value::{listed, node_scope, range},
 };
 
 /// One setting.
@@ -48,6 +48,14 @@ pub(crate) enum SettingKind {
     Folder,
     /// A host or an address, and a port.
     Listen,
+    /// Addresses with ports, separated by commas.
+    Sockets,
+    /// The name of a node or a network, on one line.
+    Name,
+    /// Scopes of a node, separated by commas.
+    NodeScopes,
+    /// Web addresses, separated by commas.
+    Urls,
     /// An http or https address.
     Url,
     /// An address on an EVM chain.

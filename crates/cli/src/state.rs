@@ -225,12 +225,18 @@ impl StateFolder {
         }
     }
 
+    /// The key of this node, generated if there is none.
     pub(crate) fn node_key(&self) -> Result<NodeSigningKey, StateError> {
+        let key = NodeSigningKey::from_seed(&self.node_seed()?);
+        key.ok_or_else(|| StateError::NodeKey { path: self.dir.join(NODE_KEY) })
+    }
+
+    /// The seed of the key of this node, generated if there is none.
+    pub(crate) fn node_seed(&self) -> Result<[u8; 32], StateError> {
         let clock = SystemClock;
         let fresh = || format!("{:032x}{:032x}", clock.bits(), clock.bits());
         let text = self.read_or_write(NODE_KEY, fresh)?;
-        let key = seed(&text).and_then(|seed| NodeSigningKey::from_seed(&seed));
-        key.ok_or_else(|| StateError::NodeKey { path: self.dir.join(NODE_KEY) })
+        seed(&text).ok_or_else(|| StateError::NodeKey { path: self.dir.join(NODE_KEY) })
     }
 
     /// The key of this node; an error if there is none.

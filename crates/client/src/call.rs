@@ -48,6 +48,10 @@ impl<R> Call<R> {
         Self::new(Method::PATCH, path.into(), Some(written(body)))
     }
 
+    pub fn put(path: impl Into<String>, body: &impl Serialize) -> Self {
+        Self::new(Method::PUT, path.into(), Some(written(body)))
+    }
+
     /// Sends JSON bytes unchanged.
     pub fn post_bytes(path: impl Into<String>, body: Bytes) -> Self {
         Self::new(Method::POST, path.into(), Some(body))

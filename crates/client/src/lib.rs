@@ -12,6 +12,7 @@ pub mod knowledge;
 pub mod logins;
 pub mod me;
 pub mod node;
+pub mod peers;
 mod reply;
 pub mod rounds;
 pub mod sessions;

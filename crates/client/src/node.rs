@@ -2,6 +2,7 @@
 
 use jurat_wire::api::{
     doctor::{CheckedEntries, CheckupBody},
+    nodes::{InviteNodeDraft, JoinNodeDraft, NodeBody, NodeInvitationBody, PeerBody},
     prune::{PruneDraft, PrunedBody},
     status::ServerStatus,
 };
@@ -29,6 +30,21 @@ pub fn doctor_entries(range: &EntryRange) -> Call<CheckedEntries<'static>> {
         .query("newest", range.newest)
         .query("cursor", range.cursor.as_ref())
         .query("limit", Some(range.limit))
+}
+
+/// This node among others.
+pub fn show() -> Call<NodeBody<'static>> {
+    Call::get("/v1/node")
+}
+
+/// Writes an invitation for another node.
+pub fn invite(invitation: &InviteNodeDraft) -> Call<NodeInvitationBody<'static>> {
+    Call::post("/v1/node/invitations", invitation)
+}
+
+/// Takes an invitation of another node.
+pub fn join(invitation: &JoinNodeDraft) -> Call<PeerBody<'static>> {
+    Call::post("/v1/node/join", invitation)
 }
 
 pub fn prune(dry_run: bool) -> Call<PrunedBody> {

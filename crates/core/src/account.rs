@@ -19,6 +19,10 @@ words!(
         Team => "team",
         /// The account of a network address that sends requests without a key.
         Anonymous => "anonymous",
+        /// The account of an address that pays for single requests.
+        Payer => "payer",
+        /// The account of a node whose jobs are done here.
+        Peer => "peer",
     }
 );
 

@@ -81,6 +81,8 @@ words!(
         SessionsUnavailable => "sessions_unavailable",
         /// An executor must answer to be registered, and does not.
         ExecutorUnavailable => "executor_unavailable",
+        /// Another node cannot be reached, or refuses.
+        PeerUnavailable => "peer_unavailable",
         /// `fail_hard` is set, and the replicas disagree.
         ConsensusDisagreement => "consensus_disagreement",
         /// The body arrived too slowly.
@@ -130,6 +132,7 @@ impl ProblemCode {
             | Self::SafetyVerificationFailed
             | Self::SessionPoolTooSmall
             | Self::ExecutorUnavailable
+            | Self::PeerUnavailable
             | Self::QuotaExceeded => 422,
             Self::RateLimited | Self::HandleRenameTooSoon | Self::HandleRenameLimitExceeded => 429,
             Self::Internal => 500,
@@ -178,6 +181,7 @@ impl ProblemCode {
             | Self::UnsupportedMediaType
             | Self::SessionsUnavailable
             | Self::ExecutorUnavailable
+            | Self::PeerUnavailable
             | Self::Overloaded
             | Self::StoreUnavailable
             | Self::InvalidCredentials
@@ -273,6 +277,9 @@ impl ProblemCode {
             }
             Self::ExecutorUnavailable => {
                 "Start the executor and send the request again, or leave out `must_answer` to register it anyway."
+            }
+            Self::PeerUnavailable => {
+                "Check that the other node is running and that its address is reachable from here; if it refuses, ask its operator."
             }
             Self::ConsensusDisagreement => {
                 "Read `consensus` and `replicas`, or send the request with `disagreement_policy` `return_all`."

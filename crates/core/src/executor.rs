@@ -5,7 +5,7 @@ pub mod session;
 
 use std::fmt;
 
-use crate::time::Timestamp;
+use crate::{peer::scope::RemoteTarget, time::Timestamp};
 
 /// A registered executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Executor {
     pub token_env: Option<String>,
     /// The address that receives agent events, if the executor wants them.
     pub agent_events_url: Option<String>,
+    /// The node that is asked; `None` if the executor is called directly at its address.
+    pub remote: Option<RemoteTarget>,
     pub created_at: Timestamp,
     pub probe: Option<Probe>,
 }

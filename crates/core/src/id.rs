@@ -136,6 +136,11 @@ impl AccountId {
     pub fn payer(bits: u128) -> Self {
         Self(format!("acct_payer{bits:032x}"))
     }
+
+    /// The account of a peer, derived from a digest of the peer's identity.
+    pub fn peer(bits: u128) -> Self {
+        Self(format!("acct_peer{bits:032x}"))
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod key_counts;
 pub mod list;
 pub mod metric;
 pub mod payment;
+pub mod peer;
 pub mod policy;
 pub mod reason;
 pub mod round;

@@ -137,6 +137,10 @@ metrics! {
         "Attempts of this node to settle payments, by the state after them: `settled`, `failed_final` or `unknown`; and purchases that were not charged, as `released`.";
     FACILITATOR_CALLS: Counter "jurat_facilitator_calls" ["call", "outcome"]
         "Calls of this node to the payment facilitator: `verify` or `settle`, which answered `yes`, `no`, or nothing usable (`unclear`).";
+    PEER_REQUESTS: Counter "jurat_peer_requests" ["request"]
+        "Requests of trusted nodes that reached this one: `presence`, `job`, `join` or `statement`.";
+    PEER_REFUSALS: Counter "jurat_peer_refusals" ["code"]
+        "Requests of other nodes that this one refused, by the code of the refusal, such as `not_trusted`, `rate_limited` or `bad_message`.";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
         "Candidates that this node checked, by policy and verdict.";
     JUDGE_CALLS: Counter "jurat_judge_calls" ["provider", "outcome"]

@@ -19,6 +19,7 @@ use self::{
 use crate::{
     account::ledger::CreditHold,
     id::{AccountId, NodeId, RoundId},
+    peer::book::PeerBooking,
     time::Timestamp,
     verifier::run::VerifierRunTicket,
 };
@@ -154,13 +155,16 @@ pub struct RoundClosing {
     pub receipt_id: String,
     /// The canonical decision entry.
     pub entry: String,
+    /// The jobs that the round did for peers, or that peers did for it. They are not read back.
+    pub bookings: Vec<PeerBooking>,
 }
 
 impl RoundClosing {
-    /// The same closing without costs. The entry does not mention costs, so it stays the same.
+    /// The same closing without costs and bookings. The entry does not mention them, so it stays
+    /// the same.
     #[must_use]
     pub fn unpaid(&self) -> Self {
-        let mut unpaid = self.clone();
+        let mut unpaid = Self { bookings: Vec::new(), ..self.clone() };
         for replica in &mut unpaid.replicas {
             replica.cost_micros = 0;
         }

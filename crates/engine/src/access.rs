@@ -9,6 +9,7 @@ use jurat_core::{
         key::Key,
     },
     id::AccountId,
+    peer::Peer,
 };
 
 use jurat_store::Behalf;
@@ -118,6 +119,21 @@ impl Engine {
         let scopes = BTreeSet::from([Scope::RoundsCreate]);
         #[expect(clippy::disallowed_methods, reason = "the facilitator verified the payer")]
         let caller = Caller::authenticated(account.clone(), scopes, key, CreditMode::Prepaid);
+        Ok(caller)
+    }
+
+    /// The caller that a trusted node is. It has no key, and one scope.
+    pub(crate) async fn peer_caller(&self, peer: &Peer) -> Result<Caller, EngineError> {
+        let account = peer.account();
+        let known = self.inner.store.accounts().get(&Behalf::Platform, &account).await?;
+        if known.is_some_and(|state| state.suspended_at.is_some()) {
+            return Err(EngineError::suspended());
+        }
+        let concurrent_rounds = usize::try_from(peer.terms.concurrent_jobs).unwrap_or(usize::MAX);
+        let key = CallerKey { id: account.to_string(), concurrent_rounds };
+        let scopes = BTreeSet::from([Scope::RoundsCreate]);
+        #[expect(clippy::disallowed_methods, reason = "the signature proved the node")]
+        let caller = Caller::authenticated(account, scopes, key, CreditMode::Booked);
         Ok(caller)
     }
 

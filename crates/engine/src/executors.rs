@@ -105,7 +105,9 @@ impl Engine {
     async fn executors_at(&self, executor: &Executor) -> Result<Vec<String>, EngineError> {
         let view = self.pool_view().await?;
         let others = view.pool.executors.values();
-        let others = others.filter(|it| it.url == executor.url && it.name != executor.name);
+        // The same address is another service on another node.
+        let is_same = |it: &&Executor| it.url == executor.url && it.remote == executor.remote;
+        let others = others.filter(|it| is_same(it) && it.name != executor.name);
         Ok(others.map(|it| it.name.clone()).collect())
     }
 

@@ -169,6 +169,7 @@ impl Engine {
             CreditMode::Metered
             | CreditMode::Anonymous
             | CreditMode::Prepaid
+            | CreditMode::Booked
             | CreditMode::Suspended
                 if is_free =>
             {
@@ -177,6 +178,7 @@ impl Engine {
             CreditMode::Metered
             | CreditMode::Anonymous
             | CreditMode::Prepaid
+            | CreditMode::Booked
             | CreditMode::Suspended => {
                 let name = |priced: &String| format!("{}/{priced}", model.provider);
                 let priced = settings.prices.keys().map(name).collect();

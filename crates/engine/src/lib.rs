@@ -15,6 +15,7 @@ pub mod node;
 mod outbox;
 mod pauses;
 mod payments;
+mod peers;
 mod rounds;
 pub mod tasks;
 pub mod trace;
@@ -66,6 +67,10 @@ pub use crate::{
         Delivery, PayerLimits, PaymentRefused, PaymentSettings, PaymentTimeouts, PurchaseOrder,
         PurchaseOutcome, RoundEncoder,
     },
+    peers::{
+        IssuedInvitation, NodeView, PeerInvitationOrder, PeerOrder, PeerParts, PeerSettings,
+        PeerStatement, PeerView, StatedBooks,
+    },
     rounds::{
         handle::RoundHandle,
         progress::{RoundProgress, RoundWatcher},
@@ -107,6 +112,7 @@ use crate::{
     judges::{JudgeProviders, SharedJudgments},
     node::{capacity::SharedCapacity, pressure::Pressure},
     payments::{ChainMemory, PurchasesInFlight, ReservationsInFlight, UnchargedWork},
+    peers::PeerLink,
     rounds::{credit_queue::CreditQueues, in_flight::RoundsInFlight},
     tasks::{Followers, TasksInFlight},
     webhooks::WebhookSender,
@@ -131,6 +137,8 @@ pub struct EngineParts {
     pub webhooks: WebhookSettings,
     /// Without it, no request can be paid for one by one.
     pub payments: Option<PaymentSettings>,
+    /// Without it, this node neither hires other nodes nor works for them.
+    pub peers: Option<PeerParts>,
     pub failpoints: Failpoints,
 }
 
@@ -235,6 +243,7 @@ struct EngineInner {
     accounts: AccountSettings,
     profiles: ConsensusProfiles,
     payments: Option<PaymentSettings>,
+    peers: Option<PeerLink>,
     reservations: ReservationsInFlight,
     purchases: PurchasesInFlight,
     uncharged: UnchargedWork,
@@ -293,6 +302,7 @@ impl Engine {
             accounts: parts.accounts,
             profiles: parts.profiles,
             payments: parts.payments,
+            peers: parts.peers.map(PeerLink::from),
             reservations: ReservationsInFlight::default(),
             purchases: PurchasesInFlight::default(),
             uncharged: UnchargedWork::default(),
@@ -334,6 +344,9 @@ impl Engine {
         self.inner.background.shutdown().await;
         if let Err(error) = self.key_uses_write().await {
             tracing::warn!(error = %error, "could not record when keys were last used");
+        }
+        if let Some(link) = &self.inner.peers {
+            link.mesh.close().await;
         }
         self.inner.store.close().await;
     }

@@ -11,7 +11,6 @@ use jurat_core::{
     policy::{Evaluation, Policy},
     round::{OpenRound, Seat, job::JobKind},
 };
-use jurat_guard::client::{CallError, HttpReply};
 use opentelemetry::{
     Context,
     propagation::{Extractor, TextMapPropagator as _},
@@ -98,12 +97,12 @@ pub(crate) fn inject(headers: &mut HeaderMap) {
 }
 
 /// Records the executor of a replica, and the status of its reply.
-pub(crate) fn record_reply(address: &ExecutorAddress, reply: &Result<HttpReply, CallError>) {
+pub(crate) fn record_reply(address: &ExecutorAddress, status: Option<StatusCode>) {
     let span = Span::current();
     span.set_attribute("http.request.method", "POST");
     span.set_attribute("server.address", address.host.clone());
-    if let Ok(reply) = reply {
-        span.set_attribute("http.response.status_code", i64::from(reply.status.as_u16()));
+    if let Some(status) = status {
+        span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
     }
 }
 

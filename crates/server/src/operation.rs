@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt};
 
 use axum::{
     handler::Handler,
-    routing::{MethodRouter, delete, get, patch, post},
+    routing::{MethodRouter, delete, get, patch, post, put},
 };
 use jurat_core::{account::caller::Scope, code::ProblemCode};
 use jurat_engine::Engine;
@@ -160,6 +160,14 @@ impl Operation {
         T: 'static,
     {
         Self::new("PATCH", path, name, patch(handler))
+    }
+
+    pub(crate) fn put<H, T>(path: &'static str, name: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Engine>,
+        T: 'static,
+    {
+        Self::new("PUT", path, name, put(handler))
     }
 
     pub(crate) fn delete<H, T>(path: &'static str, name: &'static str, handler: H) -> Self

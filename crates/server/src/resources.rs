@@ -19,6 +19,7 @@ mod knowledge;
 mod logins;
 mod mcp;
 mod me;
+mod nodes;
 mod packs;
 mod peer;
 mod prune;
@@ -50,6 +51,7 @@ pub(super) const TASKS: &str = "tasks";
 pub(super) const AGENT_EVENTS: &str = "agent events";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
+pub(super) const NODES: &str = "nodes";
 pub(super) const KEYS: &str = "keys";
 pub(super) const WEBHOOKS: &str = "webhooks";
 pub(super) const CREDITS: &str = "credits";
@@ -74,6 +76,7 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (EXECUTORS, "Register the services that execute and verify."),
     (AGENT_EVENTS, "Inspect events to executors, and send them events."),
     (SESSIONS, "Define named routes to executors, with a profile, a tier and a price."),
+    (NODES, "Trust other nodes, hire their executors, and lend them the executors of this one."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
     (AGENT_RUNS, "Have several agents work on one job, and combine their values into one result."),
     (WORKFLOWS, "Save runbooks that name their verifiers, and share both."),
@@ -116,6 +119,7 @@ pub(crate) fn operations() -> &'static [Operation] {
             agent_events::operations,
             executors::operations,
             sessions::operations,
+            nodes::operations,
             verify::operations,
             logins::operations,
             devices::operations,

@@ -60,6 +60,7 @@ pub use crate::{
             NewPayment, PaymentCounts, PaymentEnd, PaymentOps, PaymentPruning, PaymentRefusal,
             PaymentSettling, PaymentTake, PaymentUnsettled,
         },
+        peers::{PeerBookingsQuery, PeerInvitationRefusal, PeerInvitationUse, PeerOps},
         people::{HandleChange, HandleRefusal, PeopleOps},
         rounds::{
             RoundCharge, RoundCount, RoundLost, RoundOpenRefusal, RoundOpening, RoundOps,

@@ -18,6 +18,7 @@ pub(crate) mod logins;
 pub(crate) mod measurements;
 pub(crate) mod open_work;
 pub(crate) mod payments;
+pub(crate) mod peers;
 pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod sessions;

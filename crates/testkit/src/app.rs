@@ -25,7 +25,8 @@ use jurat_core::{
 };
 use jurat_engine::{
     AccountSettings, Clock, ConsensusProfiles, Engine, EngineLimits, EngineParts, Failpoints,
-    JudgesConfig, NodeSigningKey, PaymentSettings, SoleNode, WebhookSettings,
+    JudgesConfig, NodeSigningKey, PaymentSettings, PeerParts, PeerSettings, SoleNode,
+    WebhookSettings,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
@@ -37,6 +38,7 @@ use crate::{
     client::RouterTransport,
     described,
     fake_executor::{Behaviour, FakeExecutor},
+    fake_peer::bind_mesh,
     mail::Outbox,
 };
 
@@ -133,6 +135,8 @@ struct AppSettings {
     webhooks: WebhookSettings,
     payments: Option<PaymentSettings>,
     points: Failpoints,
+    node_seed: [u8; 32],
+    peers: Option<PeerParts>,
 }
 
 impl Default for AppSettings {
@@ -143,6 +147,8 @@ impl Default for AppSettings {
             webhooks: WebhookSettings::default(),
             payments: None,
             points: Failpoints::default(),
+            node_seed: [7; 32],
+            peers: None,
         }
     }
 }
@@ -242,8 +248,28 @@ impl TestApp {
         Self::assembled(store, EngineLimits::default(), settings).await
     }
 
+    /// A node with an endpoint for others on this machine, which serves them.
+    pub async fn node(seed: u8) -> Self {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        Self::node_on(store, seed, Failpoints::default()).await
+    }
+
+    /// The same on a store, with actions at named fail points.
+    pub async fn node_on(store: Arc<Store>, seed: u8, points: Failpoints) -> Self {
+        let (mesh, requests) = bind_mesh(seed).await;
+        let name = Some(format!("node {seed}"));
+        let settings = PeerSettings { name, ..PeerSettings::default() };
+        let peers = Some(PeerParts { mesh, requests, settings });
+        let node_seed = [seed; 32];
+        let settings = AppSettings { points, node_seed, peers, ..AppSettings::default() };
+        let app = Self::assembled(store, EngineLimits::default(), settings).await;
+        app.start(SoleNode::No).await;
+        app
+    }
+
     async fn assembled(store: Arc<Store>, limits: EngineLimits, settings: AppSettings) -> Self {
-        let AppSettings { judges, profiles, webhooks, payments, points } = settings;
+        let AppSettings { judges, profiles, webhooks, payments, points, node_seed, peers } =
+            settings;
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
             ("JURAT_TEST_TOKEN", "a-token-for-tests".to_owned()),
@@ -256,13 +282,14 @@ impl TestApp {
             clock: Arc::<ManualClock>::clone(&clock),
             client: OutboundClient::new(jurat_guard::client::ClientLimits::default()).unwrap(),
             bounded: Sandbox::new(2),
-            node_key: NodeSigningKey::from_seed(&[7; 32]).unwrap(),
+            node_key: NodeSigningKey::from_seed(&node_seed).unwrap(),
             secrets: Arc::new(move |name| tokens.get(name).cloned()),
             limits,
             judges,
             profiles,
             failpoints: points,
             payments,
+            peers,
             accounts: AccountSettings {
                 mailer: Arc::<Outbox>::clone(&outbox),
                 is_open: true,

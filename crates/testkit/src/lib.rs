@@ -12,6 +12,7 @@ pub mod fake_collector;
 pub mod fake_documents;
 pub mod fake_executor;
 pub mod fake_facilitator;
+pub mod fake_peer;
 pub mod fake_provider;
 pub mod fake_receiver;
 pub mod json_table;

@@ -16,6 +16,7 @@ pub mod kit;
 pub mod knowledge;
 pub mod logins;
 pub mod mcp;
+pub mod nodes;
 pub mod openai;
 pub mod packs;
 pub mod payments;

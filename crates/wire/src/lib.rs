@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod executor;
+pub mod mesh;
 pub mod problem;
 pub mod signature;
 pub mod x402;

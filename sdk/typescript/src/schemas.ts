@@ -2,10 +2,7 @@
 
 export const VERSION = "0.1.0";
 
-/**
- * A request to register an executor. `remote`, `target_node` and `scope` are refused with
- * `not_supported`, unless they are `false`.
- */
+/** A request to register an executor. */
 export interface AddExecutorRequest {
   /**
    * Base URL under which `/agent-events` receives events; if left out, no events are sent.
@@ -19,11 +16,26 @@ export interface AddExecutorRequest {
   must_answer?: boolean | null;
   /** The name of the executor. */
   name: string;
+  /**
+   * Whether the executor belongs to another node, which calls it for this one; defaults to
+   * `false`. It needs `target_node`.
+   */
+  remote?: boolean | null;
+  /**
+   * The part of the network in which a remote executor is: `global`, `region:<name>`,
+   * `group:<name>` or `node:<public key>`. It is shown, and does not choose the node.
+   */
+  scope?: string | null;
   /** The session to add with it; `false` for none; defaults to a session with the executor's name. */
   session?: SessionChoice | null;
+  /** The node of a remote executor: the public key of a peer, in 64 hexadecimal digits. */
+  target_node?: string | null;
   /** Name of the environment variable with the bearer token, set where the server runs. */
   token_env?: string | null;
-  /** Base URL, `http` or `https`, without credentials, query or fragment. */
+  /**
+   * Base URL, `http` or `https`, without credentials, query or fragment. With `remote`, the
+   * address of the executor as its own node knows it; this server never calls it.
+   */
   url: string;
 }
 
@@ -308,7 +320,7 @@ export type DisagreementPolicy = "return_all" | "fail_hard" | "best_effort";
 export type EquivalenceChoice = "canonical" | "text" | "unordered" | FieldsEquivalence | NumericEquivalence | BucketsEquivalence;
 
 /** Stable error code. */
-export type ErrorCode = "auth_required" | "forbidden" | "host_refused" | "invalid_json" | "validation_error" | "request_invalid" | "not_supported" | "schema_refused" | "policy_invalid" | "not_found" | "user_not_found" | "method_not_allowed" | "conflict" | "workflow_ownership_must_transfer" | "idempotency_mismatch" | "budget_exhausted" | "account_suspended" | "anonymous_daily_cap" | "payment_required" | "payment_unavailable" | "safety_verification_failed" | "safety_verification_unavailable" | "invalid_credentials" | "handle_invalid" | "handle_taken" | "handle_reserved" | "handle_already_claimed" | "handle_not_claimed" | "handle_rename_too_soon" | "handle_rename_limit_exceeded" | "invitation_expired" | "invitation_already_resolved" | "invitation_already_pending" | "quota_exceeded" | "session_unknown" | "session_pool_too_small" | "sessions_unavailable" | "executor_unavailable" | "consensus_disagreement" | "request_timeout" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
+export type ErrorCode = "auth_required" | "forbidden" | "host_refused" | "invalid_json" | "validation_error" | "request_invalid" | "not_supported" | "schema_refused" | "policy_invalid" | "not_found" | "user_not_found" | "method_not_allowed" | "conflict" | "workflow_ownership_must_transfer" | "idempotency_mismatch" | "budget_exhausted" | "account_suspended" | "anonymous_daily_cap" | "payment_required" | "payment_unavailable" | "safety_verification_failed" | "safety_verification_unavailable" | "invalid_credentials" | "handle_invalid" | "handle_taken" | "handle_reserved" | "handle_already_claimed" | "handle_not_claimed" | "handle_rename_too_soon" | "handle_rename_limit_exceeded" | "invitation_expired" | "invitation_already_resolved" | "invitation_already_pending" | "quota_exceeded" | "session_unknown" | "session_pool_too_small" | "sessions_unavailable" | "executor_unavailable" | "peer_unavailable" | "consensus_disagreement" | "request_timeout" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
 
 /** Evidence from a replica; empty if it gave no answer. */
 export interface Evidence {
@@ -361,11 +373,17 @@ export interface Executor {
   name: string;
   /** The last probe; null before the first. */
   probe: Probe | null;
+  /** Whether it belongs to another node, which calls it for this one. */
+  remote: boolean;
   /** Only in the reply to `POST`, if there are any: the names of other executors at the same URL. */
   same_url?: Array<string>;
+  /** The part of the network in which a remote executor is, if one was named. */
+  scope: string | null;
   /** Only in the reply to `POST`: the added session, or null. */
   session?: Session | null;
   status: ExecutorStatus;
+  /** The node of a remote executor; null if it is called directly. */
+  target_node: string | null;
   /** Name of the environment variable with the bearer token. */
   token_env: string | null;
   url: string;
@@ -447,7 +465,7 @@ export interface FactcheckRequest {
 }
 
 /** Why a replica has no verdict. */
-export type FailureCode = "timeout" | "busy" | "unavailable" | "unreachable" | "disconnected" | "http_status" | "redirect" | "not_json" | "bad_shape" | "too_large" | "encoded_reply" | "hash_mismatch" | "status_contradicts" | "policy_contradicted" | "invalid_output" | "output_unchecked" | "judge_unavailable" | "judge_unreadable" | "media_unavailable" | "cancelled" | "node_stopped" | "internal";
+export type FailureCode = "timeout" | "busy" | "unavailable" | "unreachable" | "disconnected" | "http_status" | "redirect" | "not_json" | "bad_shape" | "too_large" | "encoded_reply" | "hash_mismatch" | "status_contradicts" | "peer_refused" | "forged_answer" | "foreign_answer" | "replayed_answer" | "overpriced" | "policy_contradicted" | "invalid_output" | "output_unchecked" | "judge_unavailable" | "judge_unreadable" | "media_unavailable" | "cancelled" | "node_stopped" | "internal";
 
 /** Feedback by the holder of the key. */
 export type FeedbackMode = "CAPABILITY";

@@ -74,6 +74,7 @@ async fn play(
         profiles: built_in(),
         webhooks: WebhookSettings::default(),
         payments: None,
+        peers: None,
     };
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     engine.start(SoleNode::Yes).await?;

@@ -5,6 +5,7 @@ mod disk;
 mod entries;
 mod files;
 mod local;
+mod peers;
 mod store;
 
 use comfy_table::Cell;
@@ -69,6 +70,7 @@ async fn ask(
             checks.push(finding(&clocks("the server", SystemClock.now(), date)).into_owned());
         }
         checks.extend(reply.value.checks);
+        checks.extend(peers::check(&client).await?.iter().map(|it| finding(it).into_owned()));
         let total = reply.value.ended_rounds;
         entries
             .check_all(context.out, &client, EntriesWanted { total, all: args.all_entries })

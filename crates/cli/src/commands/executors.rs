@@ -11,7 +11,7 @@ use jurat_wire::api::{
 use super::{CommandContext, sessions::terms};
 use crate::{
     args::{AddExecutorArgs, ExecutorsCommand, ListArgs},
-    failure::{CliFailure, ERROR},
+    failure::ERROR,
     output::table::{cell, fields, said, table, word},
 };
 
@@ -37,17 +37,6 @@ pub(super) async fn run(context: &CommandContext, command: ExecutorsCommand) -> 
 }
 
 async fn add(context: &CommandContext, args: &AddExecutorArgs) -> anyhow::Result<u8> {
-    let remote = &args.remote;
-    let flags = [
-        ("--remote", remote.remote),
-        ("--target-node", remote.target_node.is_some()),
-        ("--scope", remote.scope.is_some()),
-    ];
-    if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
-        return Err(CliFailure::usage(format!(
-            "`{flag}` is not supported: executors are called directly over HTTP, without remote dispatch; leave it out and pass a URL that the server can reach"
-        )));
-    }
     let session = if args.no_session {
         SessionChoiceDraft::Wanted(false)
     } else {
@@ -59,6 +48,9 @@ async fn add(context: &CommandContext, args: &AddExecutorArgs) -> anyhow::Result
         url: args.url.clone(),
         token_env: args.token_env.clone(),
         agent_events_url: args.agent_events_url.clone(),
+        remote: args.remote.remote.then_some(true),
+        target_node: args.remote.target_node.clone(),
+        scope: args.remote.scope.clone(),
         session: Some(session),
         must_answer: (!args.no_check).then_some(true),
         ..AddExecutorDraft::default()
@@ -149,9 +141,12 @@ async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<u8> {
 
 fn shown(executor: &ExecutorBody<'_>) -> String {
     let probe = executor.probe.as_ref();
-    let head = fields(&[
-        ("name", said(&executor.name)),
-        ("url", said(&executor.url)),
+    let mut lines = vec![("name", said(&executor.name)), ("url", said(&executor.url))];
+    if executor.remote {
+        lines.push(("node", said(&executor.target_node)));
+        lines.push(("scope", said(&executor.scope)));
+    }
+    lines.extend([
         ("status", said(&executor.status)),
         ("circuit", said(&executor.circuit.state)),
         ("token env", said(&executor.token_env)),
@@ -159,6 +154,7 @@ fn shown(executor: &ExecutorBody<'_>) -> String {
         ("added", said(&executor.created_at)),
         ("checked", said(&probe.map(|probe| probe.at))),
     ]);
+    let head = fields(&lines);
     probe.map_or_else(|| head.clone(), |probe| format!("{head}\n{}", found(probe)))
 }
 

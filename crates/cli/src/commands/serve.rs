@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use std::io;
+use std::{io, pin::Pin};
 
 use anyhow::{Context as _, bail};
 use jurat_engine::{Engine, RunWorkerSettings, SoleNode};
@@ -50,7 +50,11 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
     };
     let listener = bind(&config.listen).await?;
     let url = checked_url(config, &listener)?;
-    let settings = EngineSettings::of(config)?;
+    let mut settings = EngineSettings::of(config)?;
+    if let Some(endpoint) = &config.node {
+        settings.peers = Some(Box::pin(node::open_endpoint(&state, endpoint)).await?);
+    }
+    let mesh = settings.peers.as_ref().map(|peers| peers.mesh.clone());
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     if args.new_admin_key {
         node::new_admin(&state, &engine).await?;
@@ -61,9 +65,12 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
     let serving = jurat_server::serve(listener, engine.clone(), front(config), stopped);
-    let mut serving = Box::pin(async {
+    let serving = Box::pin(async {
         serving.await.context("the listener failed")?;
         engine.shutdown().await;
+        if let Some(mesh) = mesh {
+            mesh.close().await;
+        }
         if let Some(telemetry) = telemetry {
             telemetry.finish().await;
         }
@@ -73,6 +80,16 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
     let server = ServerFile { url: url.clone(), pid, store: name };
     let _announced = state.announce(&server)?;
     listening(context.out, &url)?;
+    until_stopped(&engine, serving, &mut signals, stop).await
+}
+
+/// Serves until a signal stops the server, or the listener fails.
+async fn until_stopped(
+    engine: &Engine,
+    mut serving: Pin<Box<impl Future<Output = anyhow::Result<()>>>>,
+    signals: &mut ShutdownSignals,
+    stop: oneshot::Sender<()>,
+) -> anyhow::Result<u8> {
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {

@@ -16,9 +16,9 @@ const WIDEST_CELL: usize = 2_000;
 /// Maximum width that a column reserves for a word.
 const LONGEST_WORD: u16 = 32;
 /// Columns whose values are copied into the next command, so they must not break.
-const IDS: [&str; 11] = [
+const IDS: [&str; 12] = [
     "task", "round", "session", "executor", "name", "setting", "key", "provider", "run", "account",
-    "id",
+    "id", "peer",
 ];
 /// Columns that a narrow terminal leaves out, in this order.
 const SPARE: [&str; 14] = [

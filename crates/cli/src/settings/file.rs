@@ -141,29 +141,40 @@ pub(super) fn typed(name: &str, kind: SettingKind, given: &DeValue<'_>) -> Resul
         SettingKind::Share => number(given),
         // Amounts of money are text everywhere else, so they may be text here too.
         SettingKind::Amount => number(given).or_else(|| given.as_str().map(str::to_owned)),
+        SettingKind::Sockets
+        | SettingKind::NodeScopes
+        | SettingKind::Urls
+        | SettingKind::Hosts
+        | SettingKind::Models
+        | SettingKind::Ranges
+        | SettingKind::AgentRegistrations
+        | SettingKind::Words(_) => list(given).or_else(|| given.as_str().map(str::to_owned)),
         SettingKind::Text
         | SettingKind::Folder
         | SettingKind::Listen
+        | SettingKind::Name
         | SettingKind::Url
         | SettingKind::EvmAddress
-        | SettingKind::Hosts
         | SettingKind::Store
         | SettingKind::Postgres
         | SettingKind::Filter
         | SettingKind::Variable
         | SettingKind::Model
-        | SettingKind::Models
-        | SettingKind::Ranges
         | SettingKind::Account
-        | SettingKind::AgentRegistrations
-        | SettingKind::Word(_)
-        | SettingKind::Words(_) => given.as_str().map(str::to_owned),
+        | SettingKind::Word(_) => given.as_str().map(str::to_owned),
     };
     let Some(text) = text else {
         let expected = value::expected(kind);
         return Err(format!("`{name}` must be {expected}, and is {}", a_kind(given)));
     };
     value::parse(kind, &text).map_err(|fault| format!("`{name}` {fault}"))
+}
+
+/// A list of texts, as it is written without a list.
+fn list(given: &DeValue<'_>) -> Option<String> {
+    let items: Option<Vec<&str>> =
+        given.as_array()?.iter().map(|item| item.get_ref().as_str()).collect();
+    items.map(|items| items.join(","))
 }
 
 fn number(given: &DeValue<'_>) -> Option<String> {
@@ -191,6 +202,17 @@ mod tests {
         assert_eq!(found, [("limits.rounds", "1000", 3), ("server.listen", "[::1]:1", 6)]);
         let dotted = parse("limits.rounds = 5").unwrap().values;
         assert_eq!(dotted[0].value, "5");
+    }
+
+    #[test]
+    fn a_list_is_an_array_or_text_with_commas() {
+        let listen = |value: &str| parse(&format!("node.listen = {value}"));
+        for value in ["\"127.0.0.1:1, [::1]:1\"", "[\"127.0.0.1:1\", \"[::1]:1\"]"] {
+            assert_eq!(listen(value).unwrap().values[0].value, "127.0.0.1:1,[::1]:1", "{value}");
+        }
+        for value in ["[]", "[1]", "[\"x\"]", "1"] {
+            assert_eq!(listen(value).unwrap_err().len(), 1, "{value}");
+        }
     }
 
     #[test]

@@ -33,7 +33,11 @@ fn literal(setting: &Setting) -> String {
         SettingKind::Text
         | SettingKind::Folder
         | SettingKind::Listen
+        | SettingKind::Sockets
+        | SettingKind::Name
+        | SettingKind::NodeScopes
         | SettingKind::Url
+        | SettingKind::Urls
         | SettingKind::EvmAddress
         | SettingKind::Hosts
         | SettingKind::Store

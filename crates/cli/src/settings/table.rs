@@ -31,6 +31,34 @@ settings! {
         .about("Address ranges of the proxies whose X-Forwarded-For or Forwarded header names the client, separated by commas; without it, the peer of the connection is the client.")
         .example("10.0.0.0/8");
 
+    NODE_LISTEN = Setting::new("node.listen", "JURAT_NODE_LISTEN", SettingKind::Sockets)
+        .about("Addresses of UDP that `jurat serve` listens on for other nodes, separated by commas; without it, 127.0.0.1:5873 and [::1]:5873 if another setting of `node` is set, and otherwise none.")
+        .flag("--node-listen").example("0.0.0.0:5873");
+
+    NODE_NAME = Setting::new("node.name", "JURAT_NODE_NAME", SettingKind::Name)
+        .about("Name that this node proposes to nodes that it trusts.")
+        .example("Lab");
+
+    NODE_NETWORK = Setting::new("node.network", "JURAT_NODE_NETWORK", SettingKind::Name)
+        .about("Name of the network that invitations of this node name; it takes no invitation for another network.")
+        .example("example");
+
+    NODE_SCOPES = Setting::new("node.scopes", "JURAT_NODE_SCOPES", SettingKind::NodeScopes)
+        .about("Scopes that this node serves, such as `region:eu`, separated by commas; its peers are shown them.")
+        .example("region:eu,group:lab");
+
+    NODE_RELAYS = Setting::new("node.relays", "JURAT_NODE_RELAYS", SettingKind::Urls)
+        .about("URLs of relays that this node uses to reach others and to be reached, separated by commas; no other relay is ever used.")
+        .example("https://relay.example.com");
+
+    NODE_FIND_LOCAL = Setting::new(
+        "node.find_local",
+        "JURAT_NODE_FIND_LOCAL",
+        SettingKind::Word(&["off", "on"]),
+    )
+        .about("Whether the node announces itself on the local network and finds peers there, by multicast DNS.")
+        .default("off").example("on");
+
     STORE = Setting::new("store.location", "JURAT_STORE", SettingKind::Store)
         .about("Store of the data: a file name in the state folder, a path, or a postgres:// URL.")
         .flag("--store")

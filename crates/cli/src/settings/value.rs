@@ -1,9 +1,14 @@
 //! Reads the text of a value, or reports its fault.
 
-use std::{collections::BTreeSet, net::IpAddr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+};
 
 use ipnet::IpNet;
-use jurat_core::{account::ledger, id::AccountId, payment::EvmAddress, verifier::ModelRef};
+use jurat_core::{
+    account::ledger, id::AccountId, payment::EvmAddress, peer::scope::NodeScope, verifier::ModelRef,
+};
 use jurat_wire::api::agent_registration::AgentRegistration;
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -12,6 +17,10 @@ use super::SettingKind;
 
 /// Maximum number of judges in a panel: more than any run asks.
 const MOST_JUDGES: usize = 15;
+/// The most addresses and relays of a node, all of which an invitation names.
+const MOST_SOCKETS: usize = 8;
+/// The longest name of a node or a network.
+const LONGEST_NAME: usize = 100;
 /// Shown instead of a URL that cannot be parsed and may hold a password.
 const UNREADABLE: &str = "(hidden, because it is not a valid URL)";
 
@@ -23,7 +32,18 @@ pub(super) fn expected(kind: SettingKind) -> String {
         SettingKind::Listen => {
             "an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned()
         }
+        SettingKind::Sockets => {
+            "addresses and ports like 127.0.0.1:5873 or [::1]:5873, at most 8, separated by commas"
+                .to_owned()
+        }
+        SettingKind::Name => "one line of at most 100 characters".to_owned(),
+        SettingKind::NodeScopes => {
+            "scopes like global, region:eu or group:lab, separated by commas".to_owned()
+        }
         SettingKind::Url => "a URL like http://127.0.0.1:5872".to_owned(),
+        SettingKind::Urls => {
+            "URLs like https://relay.example.com, at most 8, separated by commas".to_owned()
+        }
         SettingKind::EvmAddress => "`0x` and 40 hexadecimal digits".to_owned(),
         SettingKind::Hosts => {
             "host names like jurat.example.com, separated by commas, without http:// and ports"
@@ -62,11 +82,12 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         return Err(format!("is empty; it must be {}, or be left out", expected(kind)));
     }
     match kind {
+        _ if is_list(kind, text) => Ok(joined(text)),
         SettingKind::Text | SettingKind::Folder => Ok(text.to_owned()),
         SettingKind::Listen if is_listen(text) => Ok(text.to_owned()),
+        SettingKind::Name if is_name(text) => Ok(text.to_owned()),
         SettingKind::Url => url(text).map(|()| text.trim_end_matches('/').to_owned()),
         SettingKind::EvmAddress if text.parse::<EvmAddress>().is_ok() => Ok(text.to_owned()),
-        SettingKind::Hosts if listed(text).all(is_host) => Ok(joined(text)),
         SettingKind::Store => store(text).map(|()| text.to_owned()),
         SettingKind::Postgres if is_postgres(text) => Ok(text.to_owned()),
         // Does not repeat the given text, which may be a misplaced password.
@@ -82,18 +103,8 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
                 .to_owned())
         }
         SettingKind::Model if is_model(text) => Ok(text.to_owned()),
-        SettingKind::Models if is_panel(text) => Ok(joined(text)),
-        SettingKind::Ranges if listed(text).all(|range| self::range(range).is_some()) => Ok(joined(text)),
         SettingKind::Account if AccountId::parse(text).is_ok() => Ok(text.to_owned()),
-        SettingKind::AgentRegistrations
-            if listed(text).all(|it| AgentRegistration::parse(it).is_some()) =>
-        {
-            Ok(joined(text))
-        }
         SettingKind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
-        SettingKind::Words(words) if listed(text).all(|word| words.contains(&word)) => {
-            Ok(joined(text))
-        }
         SettingKind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
             Ok(text.to_owned())
         }
@@ -105,6 +116,10 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
             Ok(_) | Err(_) => Err(refused(kind, text)),
         },
         SettingKind::Listen
+        | SettingKind::Sockets
+        | SettingKind::Name
+        | SettingKind::NodeScopes
+        | SettingKind::Urls
         | SettingKind::EvmAddress
         | SettingKind::Hosts
         | SettingKind::Model
@@ -116,6 +131,38 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         | SettingKind::Words(_)
         | SettingKind::Amount
         | SettingKind::Share => Err(refused(kind, text)),
+    }
+}
+
+/// Whether a text is a list of this kind.
+fn is_list(kind: SettingKind, text: &str) -> bool {
+    match kind {
+        SettingKind::Sockets => are_sockets(text),
+        SettingKind::NodeScopes => listed(text).all(|it| node_scope(it).is_some()),
+        SettingKind::Urls => are_urls(text),
+        SettingKind::Hosts => listed(text).all(is_host),
+        SettingKind::Models => is_panel(text),
+        SettingKind::Ranges => listed(text).all(|it| range(it).is_some()),
+        SettingKind::AgentRegistrations => {
+            listed(text).all(|it| AgentRegistration::parse(it).is_some())
+        }
+        SettingKind::Words(words) => listed(text).all(|word| words.contains(&word)),
+        SettingKind::Text
+        | SettingKind::Folder
+        | SettingKind::Listen
+        | SettingKind::Name
+        | SettingKind::Url
+        | SettingKind::EvmAddress
+        | SettingKind::Store
+        | SettingKind::Postgres
+        | SettingKind::Filter
+        | SettingKind::Variable
+        | SettingKind::Model
+        | SettingKind::Account
+        | SettingKind::Word(_)
+        | SettingKind::Amount
+        | SettingKind::Share
+        | SettingKind::Count { .. } => false,
     }
 }
 
@@ -154,6 +201,26 @@ fn joined(text: &str) -> String {
 /// A range of addresses, or one address.
 pub(crate) fn range(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()))
+}
+
+/// Addresses, each once. Port 0 takes a free one.
+fn are_sockets(text: &str) -> bool {
+    let sockets: Option<BTreeSet<SocketAddr>> = listed(text).map(|it| it.parse().ok()).collect();
+    let count = listed(text).count();
+    sockets.is_some_and(|it| it.len() == count) && count <= MOST_SOCKETS
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().count() <= LONGEST_NAME && !text.chars().any(char::is_control)
+}
+
+/// A scope that a node may serve: itself needs no name.
+pub(crate) fn node_scope(text: &str) -> Option<NodeScope> {
+    text.parse().ok().filter(|scope| !matches!(scope, NodeScope::Node(_)))
+}
+
+fn are_urls(text: &str) -> bool {
+    listed(text).count() <= MOST_SOCKETS && listed(text).all(|it| url(it).is_ok())
 }
 
 /// Checks only the form; host names are looked up later.
@@ -242,6 +309,12 @@ mod tests {
                 "must be a provider and a model, like `openai/gpt-5.4-mini`, and is `gpt`",
             ),
             (SettingKind::Text, " ", "is empty; it must be text, or be left out"),
+            (
+                SettingKind::Sockets,
+                "5873",
+                "must be addresses and ports like 127.0.0.1:5873 or [::1]:5873, at most 8, separated by commas, and is `5873`",
+            ),
+            (SettingKind::Name, "a\nb", "must be one line of at most 100 characters, and is `a b`"),
         ] {
             assert_eq!(parse(kind, text).unwrap_err(), expected);
         }
@@ -251,6 +324,9 @@ mod tests {
         assert_eq!(parse(SettingKind::Models, "a/b, c/d").unwrap(), "a/b,c/d");
         assert_eq!(parse(SettingKind::Ranges, "10.0.0.0/8, ::1").unwrap(), "10.0.0.0/8,::1");
         assert_eq!(parse(SettingKind::Words(&["a", "b"]), "b, a").unwrap(), "b,a");
+        assert_eq!(parse(SettingKind::Sockets, "0.0.0.0:0, [::1]:1").unwrap(), "0.0.0.0:0,[::1]:1");
+        let scopes = "global, region:eu, group:lab";
+        assert_eq!(parse(SettingKind::NodeScopes, scopes).unwrap(), "global,region:eu,group:lab");
         for (kind, text) in [
             (SettingKind::Words(&["a", "b"]), "a,c"),
             (SettingKind::Models, "a/b,,c/d"),
@@ -258,6 +334,11 @@ mod tests {
             (SettingKind::Ranges, "10.0.0.0/33"),
             (SettingKind::Ranges, "example.com"),
             (SettingKind::Variable, "sk-live-abc"),
+            (SettingKind::Sockets, "127.0.0.1:1,127.0.0.1:1"),
+            (SettingKind::Sockets, "localhost:5873"),
+            (SettingKind::NodeScopes, "zone:eu"),
+            (SettingKind::NodeScopes, &format!("global,node:{}", "ab".repeat(32))),
+            (SettingKind::Urls, "https://a.example,b.example"),
         ] {
             let fault = parse(kind, text).unwrap_err();
             assert!(fault.starts_with("must be "), "{text}: {fault}");

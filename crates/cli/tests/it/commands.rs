@@ -20,58 +20,73 @@ fn the_help_explains_the_program() {
     insta::assert_snapshot!(Home::new().run(&["--help"]).ok().out);
 }
 
+/// Every command, in the order of the help.
+const COMMANDS: &[&str] = &[
+    "demo",
+    "serve",
+    "runtime",
+    "executors add",
+    "executors list",
+    "executors show",
+    "executors check",
+    "executors remove",
+    "sessions add",
+    "sessions list",
+    "sessions show",
+    "sessions remove",
+    "delegate",
+    "validate",
+    "factcheck",
+    "rounds list",
+    "rounds show",
+    "task submit",
+    "task run",
+    "task run-real",
+    "task watch",
+    "task decision",
+    "task list",
+    "task show",
+    "task cancel",
+    "task events",
+    "task sample",
+    "keys create",
+    "keys list",
+    "keys revoke",
+    "keys rotate",
+    "webhooks add",
+    "webhooks list",
+    "webhooks show",
+    "webhooks enable",
+    "webhooks disable",
+    "webhooks rotate",
+    "webhooks remove",
+    "webhooks test",
+    "webhooks deliveries",
+    "webhooks replay",
+    "node",
+    "node id",
+    "node status",
+    "node invite",
+    "node join",
+    "node peers",
+    "node show",
+    "node trust",
+    "node block",
+    "node remove",
+    "node offers",
+    "node bookings",
+    "node statement",
+    "doctor",
+    "config show",
+    "config check",
+    "config example",
+    "completions",
+];
+
 #[test]
 fn every_command_has_examples() {
     let home = Home::new();
-    for command in [
-        "demo",
-        "serve",
-        "runtime",
-        "executors add",
-        "executors list",
-        "executors show",
-        "executors check",
-        "executors remove",
-        "sessions add",
-        "sessions list",
-        "sessions show",
-        "sessions remove",
-        "delegate",
-        "validate",
-        "factcheck",
-        "rounds list",
-        "rounds show",
-        "task submit",
-        "task run",
-        "task run-real",
-        "task watch",
-        "task decision",
-        "task list",
-        "task show",
-        "task cancel",
-        "task events",
-        "task sample",
-        "keys create",
-        "keys list",
-        "keys revoke",
-        "keys rotate",
-        "webhooks add",
-        "webhooks list",
-        "webhooks show",
-        "webhooks enable",
-        "webhooks disable",
-        "webhooks rotate",
-        "webhooks remove",
-        "webhooks test",
-        "webhooks deliveries",
-        "webhooks replay",
-        "node",
-        "doctor",
-        "config show",
-        "config check",
-        "config example",
-        "completions",
-    ] {
+    for command in COMMANDS {
         let mut args: Vec<&str> = command.split(' ').collect();
         args.push("--help");
         let help = home.run(&args).ok().out;
@@ -87,6 +102,8 @@ fn completions_are_printed() {
     for word in [
         "jurat__subcmd__doctor",
         "jurat__subcmd__config__subcmd__example",
+        "jurat__subcmd__node__subcmd__statement",
+        "--target-node",
         "--all-entries",
         "--junit-name",
     ] {
@@ -148,13 +165,29 @@ fn sessions_come_and_go() {
 }
 
 #[test]
-fn remote_dispatch_is_refused_with_a_sentence() {
-    for flag in [&["--remote"][..], &["--target-node", "n"], &["--scope", "region:x"]] {
-        let home = Home::new();
-        let ran = home.run(&[&["executors", "add", "r", NOWHERE, "--no-check"], flag].concat());
-        assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("without remote dispatch"), "{}", ran.err);
+fn a_remote_executor_names_its_node() {
+    let home = Home::new();
+    let node = "ab".repeat(32);
+    let add = |flags: &[&str]| {
+        home.run(&[&["executors", "add", "r", NOWHERE, "--no-check"], flags].concat())
+    };
+    for (flags, field) in [
+        (&["--target-node", node.as_str()][..], "target_node"),
+        (&["--scope", "region:x"], "scope"),
+        (&["--remote"], "target_node"),
+        (&["--remote", "--target-node", "n"], "target_node"),
+        (&["--remote", "--target-node", &node, "--scope", "zone:x"], "scope"),
+        (&["--remote", "--target-node", &node, "--token-env", "HOME"], "token_env"),
+    ] {
+        let ran = add(flags);
+        assert_eq!(ran.code, 2, "{flags:?}: {}", ran.err);
+        assert!(ran.err.contains(&format!("field: {field}, set by `--")), "{flags:?}: {}", ran.err);
     }
+    let ran = add(&["--remote", "--target-node", &node, "--scope", "region:x"]).ok();
+    assert!(ran.out.contains("no endpoint for other nodes"), "{}", ran.out);
+    let shown = home.run(&["executors", "show", "r", "--json"]).ok().json();
+    assert_eq!(shown["remote"], true);
+    assert_eq!((&shown["target_node"], &shown["scope"]), (&node.into(), &"region:x".into()));
 }
 
 #[test]
@@ -373,6 +406,8 @@ fn the_public_key_of_the_node_is_printed_once_there_is_one() {
     assert_eq!(ran.out, format!("key id      {key}\npublic key  {key}\nalgorithm   ed25519\n"));
     let body = home.run(&["node", "--json"]).ok().json();
     assert_eq!((&body["key_id"], &body["public_key"]), (&key.into(), &key.into()));
+    assert_eq!(home.run(&["node", "id"]).ok().out, format!("{key}\n"));
+    assert_eq!(home.run(&["node", "id", "--json"]).ok().json()["id"], key);
     let ran = home.run(&["node", "--server", NOWHERE]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("cannot ask a server"), "{}", ran.err);

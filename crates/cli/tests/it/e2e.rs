@@ -4,6 +4,7 @@ mod backup;
 mod inbound;
 mod killed;
 mod memory;
+mod nodes;
 
 use std::fs;
 

@@ -125,6 +125,8 @@ pub enum CreditMode {
     Anonymous,
     /// By a payment for each request, outside the ledger.
     Prepaid,
+    /// In the books between two nodes, outside the ledger.
+    Booked,
 }
 
 /// An authenticated key and the account that it acts for.

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{RoundRequest, TaskCallTicket, VoteTicket, candidate::Evidence};
 use crate::{
-    canonical::canonical, executor::session::Tier, footprint::footprint, policy::PolicyBinding,
-    time::Timestamp,
+    canonical::canonical, executor::session::Tier, footprint::footprint, peer::PeerId,
+    policy::PolicyBinding, time::Timestamp,
 };
 
 /// The largest request that is stored besides a decision.
@@ -40,6 +40,8 @@ pub struct Job {
     pub request: Option<String>,
     /// The task call that the job carries out, if it is one.
     pub step: Option<TaskCall>,
+    /// The call of another node that the job makes, if it is one.
+    pub relayed: Option<RelayedCall>,
 }
 
 impl Job {
@@ -57,7 +59,8 @@ impl Job {
         let beside = self.context.as_ref().map_or(0, footprint)
             + self.passed_on.values().map(footprint).sum::<usize>()
             + footprint(&self.output_schema)
-            + footprint(&self.policy.policy_params);
+            + footprint(&self.policy.policy_params)
+            + self.relayed.as_ref().map_or(0, |relayed| footprint(&relayed.body));
         let request = self.request.as_ref().map_or(0, String::len);
         request + (held + beside).saturating_mul(1 + usize::from(self.terms.replicas))
     }
@@ -131,6 +134,28 @@ fn beginning_of_part(value: &Value) -> String {
         Value::Object(_) => "{…}".to_owned(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => beginning(value),
     }
+}
+
+/// A call of an executor that another node asks this node to make. That node checks the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RelayedCall {
+    /// The node that asks, and whose round it is.
+    pub origin: PeerId,
+    /// Makes the call idempotent.
+    pub execution_id: String,
+    /// The body of `/execute` or `/verify`, as the other node wrote it.
+    pub body: Arc<Value>,
+    /// The candidate of `/verify`, to which the executor's verdict is bound.
+    pub candidate: Option<RelayedCandidate>,
+    /// The most that the other node pays.
+    pub most_price_micros: u64,
+}
+
+/// The identity of a candidate of another node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelayedCandidate {
+    pub candidate_id: String,
+    pub execution_id: String,
 }
 
 /// A task call: one proposal, or one vote on a candidate that another executor proposed.

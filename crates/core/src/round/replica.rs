@@ -104,6 +104,15 @@ impl ReplicaAnswer {
         }
     }
 
+    /// The content, to add to it.
+    pub const fn content_mut(&mut self) -> Option<&mut AnswerContent> {
+        match self {
+            Self::Vote(vote) => Some(&mut vote.said),
+            Self::Abstained { said, .. } => Some(said),
+            Self::Nothing { said, .. } => said.as_mut(),
+        }
+    }
+
     /// The failure, if there is no verdict.
     pub const fn failure(&self) -> Option<&ReplicaFailure> {
         match self {
@@ -153,6 +162,11 @@ impl ReplicaAnswer {
             | FailureCode::EncodedReply
             | FailureCode::HashMismatch
             | FailureCode::StatusContradicts
+            | FailureCode::PeerRefused
+            | FailureCode::ForgedAnswer
+            | FailureCode::ForeignAnswer
+            | FailureCode::ReplayedAnswer
+            | FailureCode::Overpriced
             | FailureCode::PolicyContradicted
             | FailureCode::OutputUnchecked
             | FailureCode::JudgeUnavailable
@@ -214,6 +228,16 @@ words!(
         HashMismatch => "hash_mismatch",
         /// `verification_status` contradicts `passed`.
         StatusContradicts => "status_contradicts",
+        /// The node of the executor refused the job.
+        PeerRefused => "peer_refused",
+        /// The answer of another node does not have that node's signature.
+        ForgedAnswer => "forged_answer",
+        /// The answer of another node is for another round, replica or node.
+        ForeignAnswer => "foreign_answer",
+        /// The answer of another node is for an earlier request.
+        ReplayedAnswer => "replayed_answer",
+        /// Another node asks more for its answer than was agreed.
+        Overpriced => "overpriced",
         /// The executor passed a candidate that our own evaluation of the same policy fails.
         PolicyContradicted => "policy_contradicted",
         /// The candidate fails the policy.
@@ -249,9 +273,14 @@ impl FailureCode {
             | Self::TooLarge
             | Self::EncodedReply
             | Self::HashMismatch
-            | Self::StatusContradicts => true,
+            | Self::StatusContradicts
+            | Self::ForgedAnswer
+            | Self::ForeignAnswer
+            | Self::ReplayedAnswer
+            | Self::Overpriced => true,
             Self::Busy
             | Self::Unavailable
+            | Self::PeerRefused
             | Self::PolicyContradicted
             | Self::InvalidOutput
             | Self::OutputUnchecked
@@ -281,6 +310,11 @@ impl FailureCode {
             | Self::EncodedReply
             | Self::HashMismatch
             | Self::StatusContradicts
+            | Self::PeerRefused
+            | Self::ForgedAnswer
+            | Self::ForeignAnswer
+            | Self::ReplayedAnswer
+            | Self::Overpriced
             | Self::JudgeUnavailable
             | Self::JudgeUnreadable => true,
             Self::Timeout

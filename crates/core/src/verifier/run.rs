@@ -198,6 +198,7 @@ pub fn error_of(code: FailureCode) -> VerifierRunError {
         | FailureCode::Disconnected
         | FailureCode::HttpStatus
         | FailureCode::Redirect
+        | FailureCode::PeerRefused
         | FailureCode::JudgeUnavailable
         | FailureCode::NodeStopped
         | FailureCode::Cancelled => VerifierRunError::VerifierUnavailable,
@@ -207,6 +208,10 @@ pub fn error_of(code: FailureCode) -> VerifierRunError {
         | FailureCode::EncodedReply
         | FailureCode::HashMismatch
         | FailureCode::StatusContradicts
+        | FailureCode::ForgedAnswer
+        | FailureCode::ForeignAnswer
+        | FailureCode::ReplayedAnswer
+        | FailureCode::Overpriced
         | FailureCode::PolicyContradicted
         | FailureCode::InvalidOutput
         | FailureCode::OutputUnchecked

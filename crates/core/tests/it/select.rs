@@ -85,6 +85,7 @@ pub(crate) fn job(work: JobWork, replicas: u8, pool: Vec<PoolEntry>) -> Job {
         request_digest: "sha256:00".to_owned(),
         request: None,
         step: None,
+        relayed: None,
     }
 }
 

@@ -3,6 +3,10 @@
 use jurat_core::{
     account::ledger::CreditHold,
     id::{AccountId, NodeId, RoundId},
+    peer::{
+        PeerId,
+        book::{BookSide, PeerBooking},
+    },
     round::{
         OpenRound, RetainedRequest, RoundClosing, RoundEnding,
         consensus::{TallyInput, agree},
@@ -38,6 +42,7 @@ fn closing(answers: Vec<ReplicaAnswer>) -> RoundClosing {
         closed_at: Timestamp::from_millis(1_250),
         receipt_id: "sha256:00".to_owned(),
         entry: "{}".to_owned(),
+        bookings: Vec::new(),
     }
 }
 
@@ -148,6 +153,21 @@ fn the_cost_is_captured_and_the_rest_of_the_hold_is_released() {
     assert_eq!((settled.captured_micros, settled.released_micros), (100, 0));
     // A cost that a provider claims beyond that is not charged to the run.
     assert_eq!(settled.run.unwrap().cost_micros, 100);
+}
+
+#[test]
+fn a_round_that_is_not_paid_for_books_nothing() {
+    let mut closing = closing(vec![says(Label::Valid, "fine")]);
+    closing.replicas[0].cost_micros = 30;
+    closing.bookings = vec![PeerBooking {
+        peer: PeerId::of_key(&[1; 32]),
+        side: BookSide::Owed,
+        origin: PeerId::of_key(&[2; 32]),
+        execution_id: "x".to_owned(),
+        price_micros: 30,
+    }];
+    let unpaid = closing.unpaid();
+    assert_eq!((unpaid.replicas[0].cost_micros, &unpaid.bookings[..]), (0, &[][..]));
 }
 
 #[test]

@@ -150,7 +150,11 @@ impl Engine {
         caller: &Caller,
         asked: impl FnOnce() -> RoundRequest,
     ) -> RetainedRequest {
-        let has_reader = !matches!(caller.credit(), CreditMode::Anonymous | CreditMode::Prepaid);
+        // Callers without a key cannot ask for it again.
+        let has_reader = !matches!(
+            caller.credit(),
+            CreditMode::Anonymous | CreditMode::Prepaid | CreditMode::Booked
+        );
         let is_kept = self.inner.limits.storage.keeps_requests && has_reader;
         RetainedRequest { asked: is_kept.then(asked), erased_at: None }
     }

@@ -19,6 +19,7 @@ use jurat_core::{
         session::{Session, SessionPool},
     },
     id::AccountId,
+    peer::{Peer, PeerId},
     round::select::{EligibleSession, SelectError},
     time::Timestamp,
 };
@@ -28,21 +29,45 @@ use url::Url;
 
 use crate::{Engine, EngineError, node::permit_queue::PermitQueue};
 
-/// The parsed address of an executor.
+/// Where an executor is, and how many calls it takes at a time.
 #[derive(Debug)]
 pub(crate) struct ExecutorAddress {
+    pub(crate) route: ExecutorRoute,
+    /// Executors with the same host are not independent: a host name, or the id of a node.
+    pub(crate) host: String,
+    pub(crate) token: Option<String>,
+    /// The permits for calls, shared fairly between accounts.
+    pub(crate) calls: Arc<PermitQueue>,
+}
+
+/// The way to an executor.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ExecutorRoute {
+    /// It is called directly.
+    Http(Box<HttpRoute>),
+    /// Its own node is asked to call it.
+    Peer(PeerRoute),
+}
+
+/// The parsed address of an executor that is called directly.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct HttpRoute {
     pub(crate) health: Uri,
     pub(crate) capabilities: Uri,
     pub(crate) execute: Uri,
     pub(crate) verify: Uri,
-    pub(crate) host: String,
     /// Host and port, as signatures cover them.
     pub(crate) authority: String,
     /// The path before `/execute`, usually empty.
     pub(crate) prefix: String,
-    pub(crate) token: Option<String>,
-    /// The permits for calls, shared fairly between accounts.
-    pub(crate) calls: Arc<PermitQueue>,
+}
+
+/// An executor of another node.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PeerRoute {
+    pub(crate) node: PeerId,
+    /// The address of the executor, as its own node knows it. It is never called from here.
+    pub(crate) executor: String,
 }
 
 /// The pool at one version.
@@ -50,6 +75,8 @@ pub(crate) struct ExecutorAddress {
 pub(crate) struct PoolView {
     pub(crate) pool: SessionPool,
     pub(crate) addresses: BTreeMap<String, Arc<ExecutorAddress>>,
+    /// The nodes that this installation knows; empty without an endpoint for nodes.
+    pub(crate) peers: BTreeMap<PeerId, Arc<Peer>>,
     version: i64,
     generation: u64,
 }
@@ -122,7 +149,7 @@ impl Engine {
                 let same = known
                     .as_ref()
                     .and_then(|view| view.addresses.get(&executor.name))
-                    .filter(|known| known.verify == address.verify && known.token == address.token);
+                    .filter(|known| known.route == address.route && known.token == address.token);
                 Some((executor.name.clone(), same.map_or_else(|| Arc::new(address), Arc::clone)))
             })
             .collect();
@@ -133,15 +160,20 @@ impl Engine {
                 }
             });
         }
-        let view = Arc::new(PoolView { pool, addresses, version, generation });
+        let peers = self.known_peers().await?;
+        let view = Arc::new(PoolView { pool, addresses, peers, version, generation });
         self.inner.pool.view.store(Some(Arc::clone(&view)));
         Ok(view)
     }
 
     /// The address of an executor with its token, if it is valid.
     pub(crate) fn address_for(&self, executor: &Executor) -> Option<ExecutorAddress> {
+        let calls = self.inner.limits.calls_per_executor;
+        if let Some(remote) = &executor.remote {
+            return Some(remote_address(remote.node.as_ref()?, &executor.url, calls));
+        }
         let token = executor.token_env.as_deref().and_then(|name| (self.inner.secrets)(name));
-        address(&executor.url, token, self.inner.limits.calls_per_executor)
+        address(&executor.url, token, calls)
     }
 
     /// Drops the view if another node changed executors or sessions.
@@ -193,6 +225,7 @@ impl PoolView {
             CreditMode::Metered
             | CreditMode::Anonymous
             | CreditMode::Prepaid
+            | CreditMode::Booked
             | CreditMode::Suspended => Err(SelectError::Unpriced { executor, profile }),
         }
     }
@@ -260,15 +293,24 @@ fn address(base: &str, token: Option<String>, calls: usize) -> Option<ExecutorAd
     let url = Url::parse(base).ok()?;
     let at = |path: &str| Uri::try_from(format!("{base}{path}")).ok();
     let host = url.host_str()?.to_owned();
-    Some(ExecutorAddress {
+    let route = HttpRoute {
         health: at("/health")?,
         capabilities: at("/capabilities")?,
         execute: at("/execute")?,
         verify: at("/verify")?,
         authority: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
-        host,
         prefix: url.path().trim_end_matches('/').to_owned(),
-        token,
+    };
+    let route = ExecutorRoute::Http(Box::new(route));
+    Some(ExecutorAddress { route, host, token, calls: PermitQueue::new(calls) })
+}
+
+fn remote_address(node: &PeerId, executor: &str, calls: usize) -> ExecutorAddress {
+    let route = PeerRoute { node: node.clone(), executor: executor.to_owned() };
+    ExecutorAddress {
+        route: ExecutorRoute::Peer(route),
+        host: node.to_string(),
+        token: None,
         calls: PermitQueue::new(calls),
-    })
+    }
 }

@@ -12,7 +12,7 @@ use jurat_guard::client::CallError;
 use jurat_store::Behalf;
 use jurat_wire::{executor::decode_capabilities, strict_json};
 
-use super::pool::{ExecutorAddress, PoolView};
+use super::pool::{ExecutorAddress, ExecutorRoute, HttpRoute, PoolView};
 use crate::{Engine, EngineError};
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -160,16 +160,25 @@ impl Engine {
 
     async fn ask_status(&self, address: &ExecutorAddress) -> Probe {
         let at = self.inner.clock.now();
-        let (health, capabilities) =
-            futures::join!(self.ask_health(address), self.ask_capabilities(address));
+        let (health, capabilities) = match &address.route {
+            ExecutorRoute::Http(route) => {
+                let heads = || bearer_headers(address);
+                futures::join!(
+                    self.ask_health(route, heads()),
+                    self.ask_capabilities(route, heads())
+                )
+            }
+            // The node of the executor probes it, and says the result.
+            ExecutorRoute::Peer(route) => (Ok(()), self.ask_presence(route, PROBE_TIMEOUT).await),
+        };
         Probe { at, health_error: health.err(), capabilities }
     }
 
-    async fn ask_health(&self, address: &ExecutorAddress) -> Result<(), String> {
+    async fn ask_health(&self, route: &HttpRoute, heads: HeaderMap) -> Result<(), String> {
         let reply = self
             .inner
             .client
-            .get(&address.health, bearer_headers(address), PROBE_TIMEOUT)
+            .get(&route.health, heads, PROBE_TIMEOUT)
             .await
             .map_err(|error| call_error_text(&error))?;
         if reply.status.is_success() {
@@ -179,11 +188,15 @@ impl Engine {
         }
     }
 
-    async fn ask_capabilities(&self, address: &ExecutorAddress) -> Result<Capabilities, String> {
+    async fn ask_capabilities(
+        &self,
+        route: &HttpRoute,
+        heads: HeaderMap,
+    ) -> Result<Capabilities, String> {
         let reply = self
             .inner
             .client
-            .get(&address.capabilities, bearer_headers(address), PROBE_TIMEOUT)
+            .get(&route.capabilities, heads, PROBE_TIMEOUT)
             .await
             .map_err(|error| call_error_text(&error))?;
         if !reply.status.is_success() {

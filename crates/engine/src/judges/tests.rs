@@ -106,6 +106,7 @@ impl JudgeTestNode {
             profiles: crate::ConsensusProfiles::default(),
             webhooks: crate::WebhookSettings::default(),
             payments: None,
+            peers: None,
             failpoints: crate::Failpoints::default(),
         });
         Self { engine, clock }

@@ -132,9 +132,10 @@ impl Engine {
             CreditMode::Anonymous | CreditMode::Prepaid => {
                 self.memory_of(capacity_owner(caller), MOST_VISITOR_VALUES)
             }
-            CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
-                self.memory_of(caller.account().clone(), MOST_BODY_VALUES)
-            }
+            CreditMode::Metered
+            | CreditMode::Unmetered
+            | CreditMode::Booked
+            | CreditMode::Suspended => self.memory_of(caller.account().clone(), MOST_BODY_VALUES),
         }
     }
 
@@ -169,9 +170,10 @@ pub(crate) fn capacity_owner(caller: &Caller) -> AccountId {
     match caller.credit() {
         CreditMode::Anonymous => AccountId::anonymous(0),
         CreditMode::Prepaid => AccountId::payer(0),
-        CreditMode::Metered | CreditMode::Unmetered | CreditMode::Suspended => {
-            caller.account().clone()
-        }
+        CreditMode::Metered
+        | CreditMode::Unmetered
+        | CreditMode::Booked
+        | CreditMode::Suspended => caller.account().clone(),
     }
 }
 

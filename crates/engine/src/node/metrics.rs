@@ -6,6 +6,7 @@ mod judges;
 mod load;
 mod open_work;
 mod payments;
+mod peers;
 mod process;
 mod prometheus;
 mod requests;
@@ -40,7 +41,7 @@ pub(crate) use self::payments::FacilitatorAnswer;
 pub use self::requests::{OpenConnection, RequestInFlight, RequestMetrics};
 use self::{
     agent_events::AgentEventMetrics, executors::ExecutorMetrics, judges::JudgeMetrics,
-    load::LoadMetrics, open_work::OpenWorkMetrics, payments::PaymentMetrics,
+    load::LoadMetrics, open_work::OpenWorkMetrics, payments::PaymentMetrics, peers::PeerMetrics,
     process::ProcessMetrics, rounds::RoundMetrics, tasks::TaskMetrics, webhooks::WebhookMetrics,
 };
 use super::pressure::WritesInFlight;
@@ -72,6 +73,7 @@ pub struct Metrics {
     pub(crate) agent_events: AgentEventMetrics,
     pub(crate) webhooks: WebhookMetrics,
     pub(crate) payments: PaymentMetrics,
+    pub(crate) peers: PeerMetrics,
     open: OpenWorkMetrics,
     policies: Family<LabelPairs<2>, Counter>,
     store_writes: HistogramFamily<LabelPairs<1>>,
@@ -103,6 +105,7 @@ impl Metrics {
             agent_events: AgentEventMetrics::new(&mut registry),
             webhooks: WebhookMetrics::new(&mut registry),
             payments: PaymentMetrics::new(&mut registry),
+            peers: PeerMetrics::new(&mut registry),
             open: OpenWorkMetrics::new(&mut registry),
             policies,
             store_writes,

@@ -13,8 +13,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jurat_core::{
     executor::breakers::{ExecutorCallResult, ExecutorCaller},
     id::{AccountId, RoundId},
+    peer::book::PeerBooking,
     round::{
         OpenRound, Seat,
+        candidate::InlineEvidence,
         evidence::amend_answer,
         job::{Job, JobWork},
         replica::{AnswerContent, FailureCode, JudgeUsage, Label, ReplicaAnswer, ReplicaFailure},
@@ -22,7 +24,8 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_guard::client::{CallError, HttpReply};
-use jurat_wire::{signature::content_digest, strict_json};
+use jurat_wire::{mesh::JobCall, signature::content_digest, strict_json};
+use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
@@ -35,10 +38,12 @@ use super::{
 use crate::{
     Engine,
     executors::{
+        pool::{ExecutorRoute, HttpRoute},
         probe::bearer_headers,
         signature::{CONTENT_DIGEST, CoveredParts, SIGNATURE, SIGNATURE_INPUT},
     },
     judges::{JudgeCosts, SeatBill, VerdictLookup},
+    peers::PeerCall,
     trace,
 };
 
@@ -68,6 +73,8 @@ pub(crate) struct ReplicaPlan {
     verdict_lookups: Vec<VerdictLookup>,
     /// The cost of judge calls.
     pub(crate) judge_costs: Arc<JudgeCosts>,
+    /// The jobs that other nodes did for the round, by their signed answers.
+    pub(crate) owed: Mutex<Vec<PeerBooking>>,
     /// The body of `/verify`, the same for all replicas.
     verify: Option<OutboundBody>,
     /// The inputs of `/execute`, the same for all replicas.
@@ -87,6 +94,26 @@ impl OutboundBody {
         let digest = content_digest(&body);
         Self { path, body: body.into(), digest }
     }
+}
+
+/// One call of an executor at its own address.
+struct DirectCall<'a> {
+    index: usize,
+    place: &'a SeatTarget,
+    route: &'a HttpRoute,
+    letter: OutboundBody,
+    left: Duration,
+}
+
+/// What an executor replied, directly or through its node.
+#[derive(Debug)]
+pub(crate) struct ExecutorReply {
+    pub(crate) http: HttpReply,
+    /// The price of the call, if it was answered.
+    pub(crate) price_micros: u64,
+    /// What another node signed.
+    pub(crate) proof: Option<InlineEvidence>,
+    pub(crate) booking: Option<PeerBooking>,
 }
 
 impl ReplicaPlan {
@@ -123,6 +150,7 @@ impl ReplicaPlan {
             verify,
             verdict_lookups: Vec::new(),
             judge_costs: JudgeCosts::new(open),
+            owed: Mutex::default(),
         }
     }
 
@@ -134,6 +162,23 @@ impl ReplicaPlan {
     /// Names another owner of the round's share than its account.
     pub(crate) fn owned_by(self, owner: AccountId) -> Self {
         Self { owner, ..self }
+    }
+
+    /// The endpoint that the executors are called at.
+    const fn job_call(&self) -> JobCall {
+        match self.verify {
+            Some(_) => JobCall::Verify,
+            None => JobCall::Execute,
+        }
+    }
+
+    /// Names one call, so that it is done once however often it is sent.
+    fn execution_id(&self, index: usize) -> String {
+        match (&self.job.step, &self.job.relayed) {
+            (Some(step), _) => step.execution_id.clone(),
+            (None, Some(relayed)) => relayed.execution_id.clone(),
+            (None, None) => format!("exec-{}-{index}", self.round),
+        }
     }
 
     /// The bill for the judge calls of a seat.
@@ -190,12 +235,7 @@ impl Engine {
                         AnswerContent { notes: vec![reason.clone()], ..AnswerContent::default() };
                     return ReplicaAnswer::Abstained { label: Label::NeedsSpec, said }.into();
                 }
-                let mut asked = self.ask_executor(errand, index, place).await;
-                // A session that did not answer is not paid.
-                if asked.answer.content().is_some() {
-                    asked.cost_micros = asked.cost_micros.saturating_add(place.price_micros);
-                }
-                asked
+                self.ask_executor(errand, index, place).await
             }
         }
     }
@@ -218,24 +258,72 @@ impl Engine {
             )
             .into();
         };
-        let headers = self.request_headers(errand, index, place, &letter);
-        let url = match errand.verify {
-            Some(_) => &place.address.verify,
-            None => &place.address.execute,
-        };
         let sent_at = Instant::now();
         let left = errand.deadline.saturating_duration_since(sent_at);
-        let replied = self.inner.client.post_json(url, headers, letter.body, left).await;
-        let took = sent_at.elapsed();
-        trace::record_reply(&place.address, &replied);
-        let asked: ReplicaReply = match replied {
-            Ok(reply) if errand.verify.is_some() => {
-                verify::read_verify_reply(errand, place, &reply).into()
+        let replied = match &place.address.route {
+            ExecutorRoute::Http(route) => {
+                self.call_directly(errand, DirectCall { index, place, route, letter, left }).await
             }
-            Ok(reply) => execute::read_execute_reply(self, errand, index, &reply).await,
-            Err(error) => call_failure(&error, errand.job.timeout_ms).into(),
+            ExecutorRoute::Peer(route) => {
+                let job = PeerCall {
+                    route,
+                    round: errand.round.as_str(),
+                    replica: index,
+                    execution_id: errand.execution_id(index),
+                    call: errand.job_call(),
+                    body: letter.body,
+                    left,
+                };
+                self.call_peer(place, job).await
+            }
+        };
+        let took = sent_at.elapsed();
+        let status = replied.as_ref().ok().map(|reply| reply.http.status);
+        trace::record_reply(&place.address, status);
+        let asked = match replied {
+            Ok(reply) => self.read_reply(errand, index, place, reply).await,
+            Err(failure) => ReplicaAnswer::failed(failure, None).into(),
         };
         self.note_call(errand, &place.declared.executor, &asked.answer, took);
+        asked
+    }
+
+    async fn call_directly(
+        &self,
+        errand: &ReplicaPlan,
+        call: DirectCall<'_>,
+    ) -> Result<ExecutorReply, ReplicaFailure> {
+        let headers = self.request_headers(errand, &call);
+        let DirectCall { place, route, letter, left, .. } = call;
+        let url = match errand.job_call() {
+            JobCall::Verify => &route.verify,
+            JobCall::Execute => &route.execute,
+        };
+        let replied = self.inner.client.post_json(url, headers, letter.body, left).await;
+        let http = replied.map_err(|error| call_failure(&error, errand.job.timeout_ms))?;
+        let price_micros = place.price_micros;
+        Ok(ExecutorReply { http, price_micros, proof: None, booking: None })
+    }
+
+    async fn read_reply(
+        &self,
+        errand: &Arc<ReplicaPlan>,
+        index: usize,
+        place: &SeatTarget,
+        reply: ExecutorReply,
+    ) -> ReplicaReply {
+        let ExecutorReply { http, price_micros, proof, booking } = reply;
+        // Another node did the job and signed that, whatever the answer is worth.
+        errand.owed.lock().extend(booking);
+        let mut asked: ReplicaReply = match errand.job_call() {
+            JobCall::Verify => verify::read_verify_reply(errand, place, &http).into(),
+            JobCall::Execute => execute::read_execute_reply(self, errand, index, &http).await,
+        };
+        // A session that did not answer is not paid.
+        if let Some(said) = asked.answer.content_mut() {
+            said.evidence.inline.extend(proof);
+            asked.cost_micros = asked.cost_micros.saturating_add(price_micros);
+        }
         asked
     }
 
@@ -263,18 +351,13 @@ impl Engine {
         });
     }
 
-    fn request_headers(
-        &self,
-        errand: &ReplicaPlan,
-        index: usize,
-        place: &SeatTarget,
-        letter: &OutboundBody,
-    ) -> HeaderMap {
+    fn request_headers(&self, errand: &ReplicaPlan, call: &DirectCall<'_>) -> HeaderMap {
+        let DirectCall { index, place, route, letter, .. } = call;
         let address = &place.address;
         let replica = index.to_string();
-        let full_path = format!("{}{}", address.prefix, letter.path);
+        let full_path = format!("{}{}", route.prefix, letter.path);
         let signed = self.inner.node_key.sign(&CoveredParts {
-            authority: &address.authority,
+            authority: &route.authority,
             path: &full_path,
             content_digest: &letter.digest,
             about: &[
@@ -320,12 +403,12 @@ pub(crate) fn excerpt(body: &[u8]) -> String {
     if plain.is_empty() { "(no text)".to_owned() } else { plain }
 }
 
-fn call_failure(error: &CallError, timeout_ms: u64) -> ReplicaAnswer {
+fn call_failure(error: &CallError, timeout_ms: u64) -> ReplicaFailure {
     let code = match error {
         CallError::Timeout => {
             let seconds = Duration::from_millis(timeout_ms).as_secs_f64();
             let detail = format!("no answer within the {seconds} s of the round");
-            return ReplicaAnswer::nothing(FailureCode::Timeout, detail);
+            return ReplicaFailure::new(FailureCode::Timeout, detail);
         }
         CallError::Unreachable(_) => FailureCode::Unreachable,
         CallError::Disconnected(_) => FailureCode::Disconnected,
@@ -337,5 +420,5 @@ fn call_failure(error: &CallError, timeout_ms: u64) -> ReplicaAnswer {
         }
         CallError::Tls(_) => FailureCode::Internal,
     };
-    ReplicaAnswer::nothing(code, error.to_string())
+    ReplicaFailure::new(code, error.to_string())
 }

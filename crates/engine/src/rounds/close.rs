@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use backon::{ExponentialBuilder, Retryable as _};
 use jurat_core::{
+    peer::book::PeerBooking,
     policy::EvaluationStatus,
     round::{
         OpenRound, Round, RoundClosing, RoundEnding,
@@ -17,7 +18,7 @@ use jurat_core::{
 use jurat_store::{Behalf, RoundCharge, RoundLost, StoreError, StoreErrorKind, WriteOutcome};
 
 use super::{ask::ReplicaPlan, in_flight::StopReason, walk::ReplicaResults};
-use crate::{Engine, EngineError, RoundProgress, RoundWatcher, node::evaluation};
+use crate::{Engine, EngineError, RoundProgress, RoundWatcher, node::evaluation, peers::earned};
 
 /// A brief outage of the store must not cost a paid round.
 const TRIES: usize = 6;
@@ -51,6 +52,7 @@ impl Engine {
                 replica.cost_micros = errand.judge_costs.charge(replica.index);
             }
         }
+        let bookings = bookings(&errand, ending, &replicas);
         let closed_at = self.inner.clock.now();
         let entry =
             DecisionEntry::new(&open, ending, &replicas, &consensus, closed_at).canonical_entry();
@@ -61,6 +63,7 @@ impl Engine {
             closed_at,
             receipt_id: entry.digest,
             entry: entry.text,
+            bookings,
         };
         self.inner.failpoints.pass("round_close_before");
         let charged = cost(&closing.replicas);
@@ -160,6 +163,15 @@ impl Engine {
         }
         consensus.output = nearest_output(replicas, consensus);
     }
+}
+
+/// What other nodes did for the round, and what the round did for another node.
+fn bookings(errand: &ReplicaPlan, ending: RoundEnding, replicas: &[Replica]) -> Vec<PeerBooking> {
+    let mut bookings = std::mem::take(&mut *errand.owed.lock());
+    if ending == RoundEnding::Closed {
+        bookings.extend(errand.job.relayed.as_ref().and_then(|it| earned(it, replicas)));
+    }
+    bookings
 }
 
 /// Retries while the store is briefly unavailable. The request must have the same effect if only

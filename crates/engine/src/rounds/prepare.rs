@@ -178,10 +178,12 @@ fn candidate(round: &RoundId, job: &Job) -> Option<Candidate> {
             content: String::from_utf8_lossy(&canonical(&Value::Object(said))).into_owned(),
         });
     }
-    let (candidate_id, execution_id) = match job.step.as_ref().and_then(|it| it.candidate.as_ref())
-    {
-        Some(proposed) => (proposed.candidate_id.clone(), proposed.execution_id.clone()),
-        None => (format!("cand-{round}"), format!("exec-{round}")),
+    let proposed = job.step.as_ref().and_then(|it| it.candidate.as_ref());
+    let relayed = job.relayed.as_ref().and_then(|it| it.candidate.as_ref());
+    let (candidate_id, execution_id) = match (proposed, relayed) {
+        (Some(it), _) => (it.candidate_id.clone(), it.execution_id.clone()),
+        (None, Some(it)) => (it.candidate_id.clone(), it.execution_id.clone()),
+        (None, None) => (format!("cand-{round}"), format!("exec-{round}")),
     };
     Some(Candidate { candidate_id, execution_id, output: output.clone(), evidence })
 }

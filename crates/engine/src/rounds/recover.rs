@@ -73,6 +73,7 @@ impl Engine {
         self.deliver_agent_events();
         self.deliver_webhooks();
         self.watch_payments();
+        self.serve_peers();
         Ok(())
     }
 
@@ -221,6 +222,7 @@ impl Engine {
             closed_at,
             receipt_id: entry.digest,
             entry: entry.text,
+            bookings: Vec::new(),
         };
         // Another node may have been faster; the round has ended either way.
         if self.inner.store.rounds().close(&Behalf::from(&open.account), open, &closing).await?

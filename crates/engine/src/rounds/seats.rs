@@ -310,8 +310,10 @@ impl Engine {
         let is_limited = caller.credit() != CreditMode::Unmetered;
         let day_cap_micros = (caller.credit() == CreditMode::Anonymous)
             .then_some(self.inner.limits.anonymous_day_micros);
-        // A paid request was priced as a whole, and moves nothing in the ledger.
-        let is_priced = 0 < micros && caller.credit() != CreditMode::Prepaid;
+        // A paid request was priced as a whole, and the jobs of another node are booked for it:
+        // neither moves anything in the ledger.
+        let is_outside = matches!(caller.credit(), CreditMode::Prepaid | CreditMode::Booked);
+        let is_priced = 0 < micros && !is_outside;
         is_priced.then_some(CreditHold {
             micros,
             most_micros,

@@ -223,6 +223,7 @@ fn verifier_run_job(version: &VerifierVersion, request: &VerifierRunOrder) -> Jo
         // Without notes, the round stores the same by itself.
         request: stored.and_then(|it| String::from_utf8(canonical(&it)).ok()),
         step: None,
+        relayed: None,
     }
 }
 

@@ -233,6 +233,7 @@ async fn a_missed_change_is_found_soon_on_a_single_node_too() {
         url: fake.url(),
         token_env: None,
         agent_events_url: None,
+        remote: None,
         created_at: app.clock.now(),
         probe: None,
     };

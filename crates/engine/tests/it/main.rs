@@ -7,6 +7,7 @@ mod crash;
 mod health;
 mod keys;
 mod overload;
+mod peers;
 mod postgres;
 mod schema_bombs;
 mod simulation;

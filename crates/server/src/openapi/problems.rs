@@ -207,6 +207,9 @@ fn example(code: ProblemCode) -> Problem {
         ProblemCode::ExecutorUnavailable => {
             problem("the executor at `http://127.0.0.1:8787` does not answer: no connection").at("url")
         }
+        ProblemCode::PeerUnavailable => {
+            problem("the node 3b6a27bc could not be joined: no connection").at("ticket")
+        }
         ProblemCode::ConsensusDisagreement => disagreement(),
         ProblemCode::RequestTimeout => problem("the body arrived too slowly"),
         ProblemCode::PayloadTooLarge => problem("the body is larger than 1048576 bytes"),

@@ -39,7 +39,7 @@ pub(super) fn operations() -> Vec<Operation> {
 const EXECUTOR: PathParameter = PathParameter::new("name", "The name of an executor.", "delta");
 
 fn add_operation() -> Operation {
-    let text = "Registers a service and adds a session of the same name. The service is probed for health and capabilities; one that does not answer is registered anyway, unless `must_answer` is true.";
+    let text = "Registers a service and adds a session of the same name. The service is probed for health and capabilities; one that does not answer is registered anyway, unless `must_answer` is true. With `remote`, the executor belongs to the node `target_node`, which must be a trusted peer to be asked: jobs are sent to that node, which calls the executor at `url`.";
     Operation::post("/v1/executors", "executor_add", add)
         .tag(EXECUTORS)
         .summary("Register an executor")
@@ -61,7 +61,7 @@ fn add_operation() -> Operation {
         )
         .refuses_when(
             ProblemCode::NotSupported,
-            "`remote`, `target_node` or `scope` is sent and is not `false`",
+            "`remote` is sent without `target_node`: a job cannot be sent to any node of a scope yet",
         )
         .refuses_when(ProblemCode::Conflict, "the name of the executor or of its session is taken")
         .refuses_when(

@@ -3,6 +3,7 @@
 mod a2a;
 mod agent_events;
 mod agent_runs;
+mod nodes;
 mod peers;
 mod people;
 mod tasks;
@@ -324,6 +325,7 @@ async fn the_examples_match_the_real_server() {
     played.extend(peers::prompts().await);
     played.extend(peers::claims().await);
     played.extend(webhooks::webhooks().await);
+    played.extend(nodes::nodes().await);
     played.extend(x402::purchases().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()

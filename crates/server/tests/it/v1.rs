@@ -9,6 +9,7 @@ mod doctor;
 mod executors;
 mod knowledge;
 pub(crate) mod logins;
+mod peers;
 mod people;
 mod rounds;
 mod sessions;

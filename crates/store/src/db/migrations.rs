@@ -77,10 +77,16 @@ pub(crate) const ALL: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0011_payments.sql"),
         postgres: include_str!("../../migrations/postgres/0011_payments.sql"),
     },
+    Migration {
+        version: 12,
+        name: "0012_peers",
+        sqlite: include_str!("../../migrations/sqlite/0012_peers.sql"),
+        postgres: include_str!("../../migrations/postgres/0012_peers.sql"),
+    },
 ];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 11;
+pub(crate) const NEEDED: i64 = 12;
 
 /// Each migration keeps the previous program working, so the next version is served as well: while
 /// nodes are replaced one by one, an old node may restart.
@@ -111,7 +117,7 @@ mod tests {
     fn an_older_schema_and_one_far_ahead_are_refused() {
         assert_eq!(
             check_served(NEEDED - 1).unwrap_err().to_string(),
-            "the database has schema version 10, but this program needs 11; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+            "the database has schema version 11, but this program needs 12; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
         );
         assert_eq!(check_served(NEEDED), Ok(()));
         assert_eq!(check_served(NEEDED + 1), Ok(()));

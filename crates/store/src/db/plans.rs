@@ -5,8 +5,8 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::sqlite::setup;
 use crate::ops::{
-    agent_events, agent_runs, evidence, idempotency, knowledge, open_work, payments, storage,
-    tasks, webhooks,
+    agent_events, agent_runs, evidence, idempotency, knowledge, open_work, payments, peers,
+    storage, tasks, webhooks,
 };
 
 /// The number of rows in each table. A database rightly scans a table with few rows.
@@ -14,7 +14,7 @@ const SQLITE_ROWS: u32 = 100_000;
 const POSTGRES_ROWS: u32 = 25_000;
 
 /// Mostly old rows, as in a store that has been used for a long time.
-const FILL: [&str; 16] = [
+const FILL: [&str; 19] = [
     "insert into tasks (account_id, id, task_type, phase, contract, contract_digest, panel, state, \
      seq, due_at, created_at, updated_at, ended_at) \
      select 'acct_' || (n % 100), 't-' || n, 'type-' || (n % 7), \
@@ -71,6 +71,13 @@ const FILL: [&str; 16] = [
      next_at, created_at, updated_at) select 'acct_' || (n % 100), 'pay_' || n, 'base', 'a', \
      'p' || n, 'n', '2', 1, 'd', 'd', 'i-' || n, case when n % 100 = 0 then 'unknown' \
      else 'settled' end, '{}', n, 1, case when n % 100 = 0 then n end, n, n from numbers",
+    "insert into peers (id, standing, direct, relays, terms, added_at, changed_at) \
+     select 'p-' || n, 'trusted', '[]', '[]', '{}', n, n from numbers",
+    "insert into peer_invitations (secret_digest, terms, created_at, expires_at) \
+     select 's-' || n, '{}', n, n from numbers",
+    "insert into peer_bookings (peer, side, origin, execution_id, price_micros, account_id, \
+     round_id, booked_at) select 'p-' || (n % 100), 'owed', 'us', 'x-' || n, 1, \
+     'acct_' || (n % 7), 'rnd_' || n, n from numbers",
     "insert into evidence_blobs (account_id, digest, size, mime, bytes, fetched_at) \
      select 'acct_' || (n % 100), 'd-' || n, 1, 'm', BYTES, n from numbers",
 ];
@@ -87,6 +94,9 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         webhooks::TEXTS,
         open_work::TEXTS,
         payments::TEXTS,
+        peers::TEXTS,
+        peers::book::TEXTS,
+        peers::invite::TEXTS,
         storage::TEXTS,
         storage::gone::TEXTS,
         agent_runs::read::TEXTS,
@@ -116,7 +126,8 @@ fn sqlite_reads_tasks_along_indexes() {
             let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
             for line in lines.map(Result::unwrap) {
                 let is_whole = line.starts_with("SCAN ") && !line.contains(" INDEX ");
-                let is_table = ["task", "knowledge", "evidence", "agent", "webhook", "payments"];
+                let is_table =
+                    ["task", "knowledge", "evidence", "agent", "webhook", "payments", "peer"];
                 let is_table = is_table.iter().any(|name| line.contains(&format!("SCAN {name}")));
                 assert!(!(is_whole && is_table), "{line}: {text}");
             }

@@ -4,6 +4,10 @@ use const_format::concatcp;
 use jurat_core::{
     executor::{Executor, Probe, session::Session},
     list::ListPage,
+    peer::{
+        PeerId,
+        scope::{NodeScope, RemoteTarget},
+    },
 };
 
 use super::{
@@ -63,11 +67,14 @@ pub enum ExecutorAddRefusal {
 
 // Columns are named one by one: a `*` would break the statements that PostgreSQL has prepared when
 // a migration adds a column.
-const SELECT: &str =
-    "select name, url, token_env, agent_events_url, created_at, probe from executors";
-const ADD: &str = "\
-    insert into executors (name, url, token_env, agent_events_url, created_at, probe) \
-    values ($1, $2, $3, $4, $5, $6) on conflict do nothing";
+const COLUMNS: &str = "\
+    name, url, token_env, agent_events_url, created_at, probe, is_remote, target_node, scope";
+const SELECT: &str = concatcp!("select ", COLUMNS, " from executors");
+const ADD: &str = concatcp!(
+    "insert into executors (",
+    COLUMNS,
+    ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing"
+);
 const GET: &str = concatcp!(SELECT, " where name = $1");
 const LIST: &str = concatcp!(SELECT, " where name > $1 order by name limit $2");
 const SET_PROBE: &str = "update executors set probe = $1 where name = $2";
@@ -80,13 +87,19 @@ async fn add(
     session: Option<&Session>,
 ) -> Result<Result<(), ExecutorAddRefusal>> {
     pool_changed(tx).await?;
+    let target = executor.remote.as_ref();
+    let node = target.and_then(|target| target.node.as_ref());
+    let scope = target.and_then(|target| target.scope.as_ref());
     let args = args![
         &executor.name,
         &executor.url,
         executor.token_env.as_ref(),
         executor.agent_events_url.as_ref(),
         executor.created_at,
-        executor.probe.as_ref().map(probe_text).transpose()?
+        executor.probe.as_ref().map(probe_text).transpose()?,
+        target.is_some(),
+        node.map(PeerId::as_str),
+        scope.map(NodeScope::to_string)
     ];
     if tx.run(ADD, args).await? == 0 {
         return Ok(Err(ExecutorAddRefusal::ExecutorExists));
@@ -138,7 +151,16 @@ fn read(cells: &dyn DbRow) -> Result<Executor> {
         url: columns.text("url")?,
         token_env: columns.maybe_text("token_env")?,
         agent_events_url: columns.maybe_text("agent_events_url")?,
+        remote: remote_of(&columns)?,
         created_at: columns.time("created_at")?,
         probe: probe.map(Into::into),
     })
+}
+
+fn remote_of(columns: &RowReader<'_>) -> Result<Option<RemoteTarget>> {
+    if columns.number("is_remote")? == 0 {
+        return Ok(None);
+    }
+    let (node, scope) = (columns.maybe_word("target_node")?, columns.maybe_word("scope")?);
+    Ok(Some(RemoteTarget { node, scope }))
 }

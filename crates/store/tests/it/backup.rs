@@ -129,7 +129,7 @@ async fn a_backup_holds_the_database_the_keys_and_a_manifest_for_the_owner_only(
     assert_eq!(manifest.format, "jurat.backup.v1");
     assert_eq!((manifest.rounds, manifest.open_rounds, manifest.entries), (3, 1, 2));
     assert_eq!(manifest.newest_round_id, Some(round(&account("alice"), 3).id.to_string()));
-    assert_eq!((manifest.program_version.as_str(), manifest.schema_version), ("1.2.3", 11));
+    assert_eq!((manifest.program_version.as_str(), manifest.schema_version), ("1.2.3", 12));
     assert_eq!(manifest.created_at, MOMENT);
     let folder = home.path("monday");
     assert_eq!(names(&folder), ["admin.key", "jurat.db", "manifest.json", "node.key"]);
@@ -301,7 +301,7 @@ async fn an_unknown_manifest_is_refused() {
         (|it| drop(it["files"].as_array_mut().unwrap().pop()), "it does not name `admin.key`"),
         (
             |it| it["schema_version"] = json!(99),
-            "this program knows versions up to 12; use the program that wrote it, which is version 1.2.3",
+            "this program knows versions up to 13; use the program that wrote it, which is version 1.2.3",
         ),
         (|it| it["rounds"] = json!(7), "the manifest says"),
     ];

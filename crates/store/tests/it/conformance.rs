@@ -19,6 +19,8 @@ pub(crate) mod ledger;
 pub(crate) mod logins;
 pub(crate) mod open_work;
 pub(crate) mod payments;
+pub(crate) mod peer_books;
+pub(crate) mod peers;
 pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod shares;
@@ -404,6 +406,33 @@ macro_rules! conformance {
             webhooks_are_limited_listed_and_removed_with_their_deliveries,
             old_deliveries_are_pruned_and_waiting_ones_stay,
             push_notifications_are_few_and_go_when_they_are_stale,
+        );
+        $crate::conformance::stories!(
+            $start,
+            peer_books,
+            the_books_add_up,
+            bookings_are_listed_newest_first_in_pages,
+            a_job_is_booked_once,
+            concurrent_rounds_book_a_job_once,
+            a_close_that_does_not_end_the_round_books_nothing,
+            a_booking_that_fails_leaves_the_round_open,
+            a_round_that_was_paid_before_books_nothing,
+            bookings_outlive_their_round_and_their_peer,
+            another_account_sees_no_bookings,
+        );
+        $crate::conformance::stories!(
+            $start,
+            peers,
+            a_peer_reads_back_as_it_was_put,
+            a_peer_has_an_account_that_outlives_it,
+            peers_are_listed_by_identity_in_pages,
+            every_change_of_a_peer_changes_the_pool,
+            an_invitation_admits_one_node,
+            an_invitation_ends_and_is_pruned,
+            an_invitation_does_not_unblock_a_peer,
+            a_known_peer_gets_the_terms_of_its_invitation,
+            two_concurrent_nodes_use_an_invitation_once,
+            an_executor_of_another_node_reads_back,
         );
         $crate::conformance::stories!(
             $start,

@@ -2,10 +2,12 @@
 
 use std::{fs, path::Path};
 
+use futures::future::join_all;
 use jurat_core::{
     agent_run::{AgentRunFilter, AgentRunKey, AgentRunSpec},
-    id::{AccountId, RoundId},
+    id::{AccountId, PaymentId, RoundId},
     idempotency::SavedAnswer,
+    payment::state::PaymentState,
     round::{Round, RoundEnding, decision::DecisionEntry, replica::Label},
     task::{TaskFilter, TaskKey, agent_event::AgentEventFilter},
     verifier::{VerifierSelector, run::VerifierRunFilter},
@@ -95,6 +97,7 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &Store) {
     registry_is_there(fixture, store).await;
     sharing_is_there(fixture, store).await;
     tasks_are_there(fixture, store).await;
+    payments_are_there(fixture, store).await;
     let rounds = rounds(fixture, store).await;
     let open = rounds.iter().filter(|round| round.closing.is_none()).count();
     assert!(0 < open, "some were under way");
@@ -220,6 +223,22 @@ async fn tasks_are_there(fixture: &Fixture, store: &Store) {
     assert_eq!(found, tables.map(|table| fixture.count(table)), "{}", fixture.name);
 }
 
+/// Payments, each with the reply and the round that it paid for.
+async fn payments_are_there(fixture: &Fixture, store: &Store) {
+    let rows = fixture.rows.lines().filter(|row| row.starts_with("insert into payments "));
+    for row in rows {
+        let id = PaymentId::parse(row.split('\'').nth(3).unwrap()).unwrap();
+        let found = store.payments().get(&Behalf::Platform, &id).await.unwrap().unwrap();
+        let is_unpaid = matches!(found.state, PaymentState::Reserved | PaymentState::FailedFinal);
+        assert_eq!(found.answer.is_some(), !is_unpaid, "{id}");
+        if let Some(round) = &found.round {
+            assert!(read(store, &found.account, round).await.closing.is_some(), "{id}");
+        }
+        let key = store.payments().of_authorization(&Behalf::Platform, &found.key).await.unwrap();
+        assert_eq!(key, Some(found));
+    }
+}
+
 fn every_run() -> VerifierRunFilter {
     VerifierRunFilter { limit: 1_000, ..VerifierRunFilter::default() }
 }
@@ -326,6 +345,14 @@ pub(crate) async fn the_earlier_program_was_understood(store: &Store) {
             .is_some()
     );
     assert!(store.sessions().get(&Behalf::Platform, "previous").await.unwrap().is_some());
+    let pool = store.sessions().pool(&Behalf::Platform).await.unwrap();
+    assert_eq!(pool.executors["previous"].remote, None, "it knows no executors of other nodes");
+    let payments = ["pay_one", "pay_two", "pay_three"].map(async |id| {
+        let id = PaymentId::parse(id).unwrap();
+        store.payments().get(&Behalf::Platform, &id).await.unwrap().map(|it| it.state)
+    });
+    let states = [Some(PaymentState::Settled), Some(PaymentState::FailedFinal), None];
+    assert_eq!(join_all(payments).await, states);
     let key = store.keys().get(&Behalf::Platform, "previouskey").await.unwrap().unwrap();
     assert_eq!(key.key.account, account("previous"));
     let id = RoundId::parse("rnd_previous").unwrap();

@@ -14,7 +14,8 @@ use jurat_store::{
 use crate::{
     backend::{self, Backend, TestSchema},
     conformance::{
-        agent_runs, conformance, evidence, payments, storage, tasks, verifiers::deployed, webhooks,
+        agent_runs, conformance, evidence, payments, peer_books, storage, tasks,
+        verifiers::deployed, webhooks,
     },
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
@@ -185,7 +186,7 @@ async fn a_connection_sees_the_rows_of_one_account() {
 /// The same for everything that belongs to tasks and runs.
 #[tokio::test]
 async fn a_connection_sees_the_tasks_of_one_account() {
-    const TABLES: [&str; 13] = [
+    const TABLES: [&str; 14] = [
         "tasks",
         "task_events",
         "task_candidates",
@@ -199,6 +200,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         "webhooks",
         "webhook_deliveries",
         "payments",
+        "peer_bookings",
     ];
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -208,6 +210,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         evidence::with_everything(&store, &account(name)).await;
         webhooks::with_everything(&store, &account(name)).await;
         payments::with_everything(&store, &account(name)).await;
+        peer_books::with_everything(&store, &account(name)).await;
     }
     store.close().await;
     for table in TABLES {
@@ -242,7 +245,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0, but this program needs 11; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+        "the database has schema version 0, but this program needs 12; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -256,7 +259,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99, but this program knows versions up to 12; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 13; use a newer program"
     );
     schema.drop().await;
 }

@@ -64,6 +64,7 @@ pub(crate) fn executor(name: &str) -> Executor {
         url: format!("http://127.0.0.1:9000/{name}"),
         token_env: None,
         agent_events_url: None,
+        remote: None,
         created_at: at(0),
         probe: None,
     }
@@ -214,6 +215,7 @@ pub(crate) fn ended(
         closed_at,
         receipt_id: sealed.digest,
         entry: sealed.text,
+        bookings: Vec::new(),
     }
 }
 

@@ -150,7 +150,7 @@ async fn a_file_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99, but this program knows versions up to 12; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 13; use a newer program"
     );
 }
 

@@ -390,6 +390,7 @@ impl CommonFields {
             request_digest: self.request_digest,
             request: self.request,
             step: None,
+            relayed: None,
         }
     }
 }

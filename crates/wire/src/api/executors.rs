@@ -1,5 +1,7 @@
 //! The resource `/v1/executors`.
 
+mod remote;
+
 use std::borrow::Cow;
 
 use jurat_core::{
@@ -19,6 +21,7 @@ use utoipa::{
     },
 };
 
+use self::remote::{TargetNode, TargetScope, remote_target};
 use super::{
     kit::{
         faults::RequestFaults,
@@ -47,16 +50,20 @@ pub struct ExecutorOrder {
 
 request! {
     /// A request to register an executor.
-    ///
-    /// `remote`, `target_node` and `scope` are refused with `not_supported`, unless they are `false`.
     pub strict struct AddExecutorRequest, draft AddExecutorDraft {
-        remote: Hidden<DirectOnly>,
-        target_node: Hidden<DirectOnly>,
-        scope: Hidden<DirectOnly>,
         /// The name of the executor.
         name: ResourceName,
-        /// Base URL, `http` or `https`, without credentials, query or fragment.
+        /// Base URL, `http` or `https`, without credentials, query or fragment. With `remote`, the
+        /// address of the executor as its own node knows it; this server never calls it.
         url: BaseUrl,
+        /// Whether the executor belongs to another node, which calls it for this one; defaults to
+        /// `false`. It needs `target_node`.
+        remote: Option<bool>,
+        /// The node of a remote executor: the public key of a peer, in 64 hexadecimal digits.
+        target_node: Option<TargetNode>,
+        /// The part of the network in which a remote executor is: `global`, `region:<name>`,
+        /// `group:<name>` or `node:<public key>`. It is shown, and does not choose the node.
+        scope: Option<TargetScope>,
         /// Name of the environment variable with the bearer token, set where the server runs.
         token_env: Option<EnvVariable>,
         /// Base URL under which `/agent-events` receives events; if left out, no events are sent.
@@ -82,9 +89,6 @@ values! {
 
     /// The name of an environment variable.
     pub struct EnvVariable(String): text().pattern(Some("^[A-Za-z_][A-Za-z0-9_]*$")) => variable;
-
-    /// A field for servers that reach executors through other servers; only `false` is accepted.
-    pub struct DirectOnly(()): text() => direct_only;
 }
 
 /// The session to add with an executor, or whether to add one.
@@ -142,6 +146,7 @@ named!(
 /// Reads a request to register an executor.
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<ExecutorOrder, Problem> {
     let new: AddExecutorRequest = request::read(body, ProblemCode::ValidationError)?;
+    let remote = remote_target(&new)?;
     let name = new.name.0;
     let session = match new.session {
         Some(SessionChoice::Wanted(false)) => None,
@@ -153,6 +158,7 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<ExecutorOrder, Problem
         url: new.url.0,
         token_env: new.token_env.map(|it| it.0),
         agent_events_url: events_url(new.agent_events_url, new.agent_event_callback_base_url.0)?,
+        remote,
         created_at: now,
         probe: None,
     };
@@ -199,14 +205,6 @@ fn variable(value: &Value) -> Result<String, FieldFault> {
     }
 }
 
-fn direct_only(value: &Value) -> Result<(), FieldFault> {
-    if value == &Value::Bool(false) {
-        return Ok(());
-    }
-    let reason = "is not supported: executors are called directly over HTTP; leave it out and register a URL this server can reach";
-    Err(FieldFault::Unsupported(reason.into()))
-}
-
 /// An executor and its current state.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Executor)]
@@ -219,6 +217,16 @@ pub struct ExecutorBody<'a> {
     /// Base URL under which it receives events; null if it receives none.
     #[schema(required = true)]
     pub agent_events_url: Option<Cow<'a, str>>,
+    /// Whether it belongs to another node, which calls it for this one.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub remote: bool,
+    /// The node of a remote executor; null if it is called directly.
+    #[schema(required = true)]
+    pub target_node: Option<Cow<'a, str>>,
+    /// The part of the network in which a remote executor is, if one was named.
+    #[schema(required = true)]
+    pub scope: Option<String>,
     pub created_at: Time,
     pub status: ExecutorStatus,
     pub circuit: CircuitBody,
@@ -348,11 +356,15 @@ pub fn body(
     executor: &Executor,
     (circuit, rests_for): (BreakerState, PauseScope),
 ) -> ExecutorBody<'_> {
+    let node = executor.remote.as_ref().and_then(|it| it.node.as_ref());
     ExecutorBody {
         name: Cow::Borrowed(&executor.name),
         url: Cow::Borrowed(&executor.url),
         token_env: executor.token_env.as_deref().map(Cow::Borrowed),
         agent_events_url: executor.agent_events_url.as_deref().map(Cow::Borrowed),
+        remote: executor.remote.is_some(),
+        target_node: node.map(|it| Cow::Borrowed(it.as_str())),
+        scope: executor.remote.as_ref().and_then(|it| it.scope.as_ref()).map(ToString::to_string),
         created_at: Time(executor.created_at),
         status: status(executor.probe.as_ref(), circuit),
         circuit: circuit_body(circuit, rests_for),
@@ -409,13 +421,7 @@ pub fn probe_body(probe: &Probe) -> ProbeBody<'_> {
             ok: probe.health_error.is_none(),
             error: probe.health_error.as_deref().map(Cow::Borrowed),
         },
-        capabilities: match &probe.capabilities {
-            Ok(capabilities) => capabilities_body(capabilities),
-            Err(error) => CapabilitiesBody {
-                error: Some(Cow::Borrowed(error)),
-                ..CapabilitiesBody::default()
-            },
-        },
+        capabilities: capabilities_body(&probe.capabilities),
         name: None,
         agent_events: None,
     }
@@ -435,7 +441,15 @@ impl<'a> ProbeBody<'a> {
     }
 }
 
-fn capabilities_body(capabilities: &Capabilities) -> CapabilitiesBody<'_> {
+/// What an executor can do, or why it cannot be used.
+pub(super) fn capabilities_body(reported: &Result<Capabilities, String>) -> CapabilitiesBody<'_> {
+    let capabilities = match reported {
+        Ok(capabilities) => capabilities,
+        Err(error) => {
+            let error = Some(Cow::Borrowed(error.as_str()));
+            return CapabilitiesBody { error, ..CapabilitiesBody::default() };
+        }
+    };
     CapabilitiesBody {
         ok: true,
         error: None,

@@ -69,6 +69,7 @@ pub fn decode(body: &Value) -> Result<(Job, VerifyEcho), Problem> {
         request_digest: digest(&request),
         request: String::from_utf8(request).ok(),
         step: None,
+        relayed: None,
     };
     Ok((job, asked))
 }

@@ -11,13 +11,13 @@ class _AddExecutorRequest(TypedDict):
     name: str
     """The name of the executor."""
     url: str
-    """Base URL, `http` or `https`, without credentials, query or fragment."""
+    """Base URL, `http` or `https`, without credentials, query or fragment. With `remote`, the
+    address of the executor as its own node knows it; this server never calls it.
+    """
 
 
 class AddExecutorRequest(_AddExecutorRequest, total=False):
-    """A request to register an executor. `remote`, `target_node` and `scope` are refused with
-    `not_supported`, unless they are `false`.
-    """
+    """A request to register an executor."""
 
     agent_events_url: str | None
     """Base URL under which `/agent-events` receives events; if left out, no events are sent.
@@ -27,10 +27,20 @@ class AddExecutorRequest(_AddExecutorRequest, total=False):
     """Registers the executor only if it is healthy and reports its capabilities now; if left
     out, it is registered anyway and `probe` shows its health.
     """
+    remote: bool | None
+    """Whether the executor belongs to another node, which calls it for this one; defaults to
+    `false`. It needs `target_node`.
+    """
+    scope: str | None
+    """The part of the network in which a remote executor is: `global`, `region:<name>`,
+    `group:<name>` or `node:<public key>`. It is shown, and does not choose the node.
+    """
     session: SessionChoice | None
     """The session to add with it; `false` for none; defaults to a session with the executor's
     name.
     """
+    target_node: str | None
+    """The node of a remote executor: the public key of a peer, in 64 hexadecimal digits."""
     token_env: str | None
     """Name of the environment variable with the bearer token, set where the server runs."""
 
@@ -341,7 +351,7 @@ DisagreementPolicy: TypeAlias = "Literal[\"return_all\", \"fail_hard\", \"best_e
 EquivalenceChoice: TypeAlias = "Literal[\"canonical\", \"text\", \"unordered\"] | FieldsEquivalence | NumericEquivalence | BucketsEquivalence"
 """When two outputs count as equal."""
 
-ErrorCode: TypeAlias = "Literal[\"auth_required\", \"forbidden\", \"host_refused\", \"invalid_json\", \"validation_error\", \"request_invalid\", \"not_supported\", \"schema_refused\", \"policy_invalid\", \"not_found\", \"user_not_found\", \"method_not_allowed\", \"conflict\", \"workflow_ownership_must_transfer\", \"idempotency_mismatch\", \"budget_exhausted\", \"account_suspended\", \"anonymous_daily_cap\", \"payment_required\", \"payment_unavailable\", \"safety_verification_failed\", \"safety_verification_unavailable\", \"invalid_credentials\", \"handle_invalid\", \"handle_taken\", \"handle_reserved\", \"handle_already_claimed\", \"handle_not_claimed\", \"handle_rename_too_soon\", \"handle_rename_limit_exceeded\", \"invitation_expired\", \"invitation_already_resolved\", \"invitation_already_pending\", \"quota_exceeded\", \"session_unknown\", \"session_pool_too_small\", \"sessions_unavailable\", \"executor_unavailable\", \"consensus_disagreement\", \"request_timeout\", \"payload_too_large\", \"unsupported_media_type\", \"rate_limited\", \"overloaded\", \"shutting_down\", \"store_unavailable\", \"internal_error\"]"
+ErrorCode: TypeAlias = "Literal[\"auth_required\", \"forbidden\", \"host_refused\", \"invalid_json\", \"validation_error\", \"request_invalid\", \"not_supported\", \"schema_refused\", \"policy_invalid\", \"not_found\", \"user_not_found\", \"method_not_allowed\", \"conflict\", \"workflow_ownership_must_transfer\", \"idempotency_mismatch\", \"budget_exhausted\", \"account_suspended\", \"anonymous_daily_cap\", \"payment_required\", \"payment_unavailable\", \"safety_verification_failed\", \"safety_verification_unavailable\", \"invalid_credentials\", \"handle_invalid\", \"handle_taken\", \"handle_reserved\", \"handle_already_claimed\", \"handle_not_claimed\", \"handle_rename_too_soon\", \"handle_rename_limit_exceeded\", \"invitation_expired\", \"invitation_already_resolved\", \"invitation_already_pending\", \"quota_exceeded\", \"session_unknown\", \"session_pool_too_small\", \"sessions_unavailable\", \"executor_unavailable\", \"peer_unavailable\", \"consensus_disagreement\", \"request_timeout\", \"payload_too_large\", \"unsupported_media_type\", \"rate_limited\", \"overloaded\", \"shutting_down\", \"store_unavailable\", \"internal_error\"]"
 """Stable error code."""
 
 class Evidence(TypedDict, total=False):
@@ -399,7 +409,13 @@ class _Executor(TypedDict):
     name: str
     probe: Probe | None
     """The last probe; null before the first."""
+    remote: bool
+    """Whether it belongs to another node, which calls it for this one."""
+    scope: str | None
+    """The part of the network in which a remote executor is, if one was named."""
     status: ExecutorStatus
+    target_node: str | None
+    """The node of a remote executor; null if it is called directly."""
     token_env: str | None
     """Name of the environment variable with the bearer token."""
     url: str
@@ -497,7 +513,7 @@ class FactcheckRequest(_FactcheckRequest, total=False):
     """The workflow that the job belongs to; passed on to the executors."""
 
 
-FailureCode: TypeAlias = "Literal[\"timeout\", \"busy\", \"unavailable\", \"unreachable\", \"disconnected\", \"http_status\", \"redirect\", \"not_json\", \"bad_shape\", \"too_large\", \"encoded_reply\", \"hash_mismatch\", \"status_contradicts\", \"policy_contradicted\", \"invalid_output\", \"output_unchecked\", \"judge_unavailable\", \"judge_unreadable\", \"media_unavailable\", \"cancelled\", \"node_stopped\", \"internal\"]"
+FailureCode: TypeAlias = "Literal[\"timeout\", \"busy\", \"unavailable\", \"unreachable\", \"disconnected\", \"http_status\", \"redirect\", \"not_json\", \"bad_shape\", \"too_large\", \"encoded_reply\", \"hash_mismatch\", \"status_contradicts\", \"peer_refused\", \"forged_answer\", \"foreign_answer\", \"replayed_answer\", \"overpriced\", \"policy_contradicted\", \"invalid_output\", \"output_unchecked\", \"judge_unavailable\", \"judge_unreadable\", \"media_unavailable\", \"cancelled\", \"node_stopped\", \"internal\"]"
 """Why a replica has no verdict."""
 
 FeedbackMode: TypeAlias = "Literal[\"CAPABILITY\"]"

@@ -11,10 +11,14 @@ Examples:
   jurat executors add swarm http://127.0.0.1:8788 --task-type delegate=swarm
   jurat executors add lanes http://127.0.0.1:8789 --no-session
   jurat executors add later http://127.0.0.1:8790 --no-check
+  jurat executors add far http://127.0.0.1:8787 --remote --target-node 8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c
 
 A session with the same name is added too, so rounds can use the executor immediately; with
 `--no-session`, add sessions yourself with `jurat sessions add`. An executor that does not answer is
-not registered, and the exit code is 1; `--no-check` registers it anyway.";
+not registered, and the exit code is 1; `--no-check` registers it anyway.
+
+With `--remote`, the executor belongs to another node, which must be a trusted peer. The URL is that
+of the executor as its own node knows it: `jurat node offers ID` lists what a node lends.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExecutorsCommand {
@@ -58,16 +62,17 @@ pub(crate) struct AddExecutorArgs {
     pub(crate) remote: RemoteArgs,
 }
 
-/// Flags that are parsed only to refuse them with a helpful message.
+/// Where an executor of another node is.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
-    /// Not supported: executors are called directly over HTTP
+    /// The executor belongs to another node, which calls it for this one
     #[arg(long)]
     pub(crate) remote: bool,
-    /// Not supported
+    /// Node of a remote executor: the id of a trusted peer
     #[arg(long, value_name = "ID")]
     pub(crate) target_node: Option<String>,
-    /// Not supported
+    /// Part of the network in which a remote executor is: `global`, `region:NAME`, `group:NAME` or
+    /// `node:ID`
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<String>,
 }

@@ -12,6 +12,7 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   jurat serve
   jurat --state-dir /var/lib/jurat serve --listen 0.0.0.0:5872 --log-format json
+  jurat serve --node-listen 0.0.0.0:5873
   JURAT_STORE=postgres://app@db/jurat JURAT_MIGRATE_URL=postgres://owner@db/jurat jurat serve
 
 The first start writes `admin.key` to the state folder. A node that joins a PostgreSQL database that
@@ -35,6 +36,10 @@ pub(crate) struct ServeArgs {
     /// 127.0.0.1:5872]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
+    /// Addresses to listen on for other nodes, separated by commas; without it and other settings
+    /// of `node`, for none [env: `JURAT_NODE_LISTEN`]
+    #[arg(long, value_name = "ADDRESSES")]
+    pub(crate) node_listen: Option<String>,
     /// PostgreSQL URL of the role that owns and migrates the tables
     /// [env: `JURAT_MIGRATE_URL`]
     #[arg(long, value_name = "URL")]

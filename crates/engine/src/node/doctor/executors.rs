@@ -103,12 +103,14 @@ fn unheard_events(name: &str, probe: EventsProbe) -> Option<CheckupFinding> {
 
 /// Executors that are one service under several names, which rounds would count as independent.
 fn shared_addresses(pool: &SessionPool) -> Vec<CheckupFinding> {
-    let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    // The same address is another service on another node.
+    let mut names: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for executor in pool.executors.values() {
-        names.entry(&executor.url).or_default().push(format!("`{}`", executor.name));
+        let node = executor.remote.as_ref().and_then(|remote| remote.node.as_ref());
+        names.entry((&executor.url, node)).or_default().push(format!("`{}`", executor.name));
     }
     let shared = names.into_iter().filter(|(_, names)| 1 < names.len());
-    let shared = shared.map(|(url, names)| {
+    let shared = shared.map(|((url, _), names)| {
         let detail = format!("{} share the address `{url}`", names.join(", "));
         let advice = "Remove all but one with `jurat executors remove NAME`, and add several sessions to it if you need them; asking one service twice is not a second opinion.";
         CheckupFinding::warning("executors", detail, advice)

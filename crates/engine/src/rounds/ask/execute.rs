@@ -24,6 +24,10 @@ const DEFAULT_MAX_STEPS: u32 = 10;
 /// The inputs of a job, as the text for every replica. They are taken out of the job: as values
 /// they may take a hundred times the memory.
 pub(super) fn take_inputs(job: &mut Job) -> Option<Box<RawValue>> {
+    // The body of a call for another node is sent as it came.
+    if job.relayed.is_some() {
+        return None;
+    }
     let is_step = job.step.is_some();
     let inputs = match &mut job.work {
         JobWork::Validate { .. } => return None,
@@ -61,12 +65,15 @@ pub(super) fn take_inputs(job: &mut Job) -> Option<Box<RawValue>> {
 }
 
 pub(super) fn execute_request(errand: &ReplicaPlan, index: usize, place: &SeatTarget) -> Vec<u8> {
+    if let Some(relayed) = &errand.job.relayed {
+        return relayed_request(&relayed.body, place);
+    }
     let inputs = errand.inputs.as_deref();
     if let Some(step) = &errand.job.step {
         return task_call_request(inputs, step, place);
     }
     let task_type = place.task_type.clone().unwrap_or_default();
-    let execution_id = execution_id(errand, index);
+    let execution_id = errand.execution_id(index);
     let timeout_ms = errand.job.timeout_ms;
     let task_contract = TaskContract::for_job(JobContract {
         task_id: errand.round.to_string(),
@@ -89,6 +96,16 @@ pub(super) fn execute_request(errand: &ReplicaPlan, index: usize, place: &SeatTa
         stage: TaskStage::Explore,
         seed_bundle: None,
     };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+/// The request of another node, under the names that the executor has for task type and profile.
+fn relayed_request(body: &Value, place: &SeatTarget) -> Vec<u8> {
+    let mut body = body.clone();
+    if let Value::Object(members) = &mut body {
+        members.insert("profile".to_owned(), json!(place.profile));
+        members.insert("task_type".to_owned(), json!(place.task_type));
+    }
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
@@ -122,7 +139,7 @@ pub(super) async fn read_execute_reply(
         Ok(response) => response.into_parts(),
         Err(failure) => return ReplicaAnswer::failed(failure, None).into(),
     };
-    let execution_id = execution_id(errand, index);
+    let execution_id = errand.execution_id(index);
     let candidate_id = format!("cand-{execution_id}");
     let candidate = Arc::new(Candidate { candidate_id, execution_id, output, evidence });
     let reviewed = engine.review(errand, index, &candidate).await;
@@ -142,13 +159,6 @@ pub(super) async fn read_execute_reply(
         Some(code) => refused_answer(&errand.job.work, code, said),
     };
     ReplicaReply { answer, cost_micros: reviewed.cost_micros, usage: reviewed.usage }
-}
-
-fn execution_id(errand: &ReplicaPlan, index: usize) -> String {
-    if let Some(step) = &errand.job.step {
-        return step.execution_id.clone();
-    }
-    format!("exec-{}-{index}", errand.round)
 }
 
 fn label(work: &JobWork, said: &AnswerContent) -> Label {

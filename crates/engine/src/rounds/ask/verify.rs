@@ -21,6 +21,9 @@ use crate::rounds::seats::SeatTarget;
 
 /// The body for every replica.
 pub(super) fn verify_request(open: &OpenRound, job: &Job, checks: &RoundChecks) -> Vec<u8> {
+    if let Some(relayed) = &job.relayed {
+        return serde_json::to_vec(&*relayed.body).unwrap_or_default();
+    }
     let Some(candidate) = &checks.candidate else { return Vec::new() };
     let (created_at, producer) = match job.step.as_ref().and_then(|step| step.candidate.as_ref()) {
         Some(proposed) => (proposed.proposed_at, proposed.producer.as_str()),

@@ -41,6 +41,7 @@ pub(super) fn task_call_job(order: &TaskCallOrder) -> Result<Job, EngineError> {
         request_digest: request_digest(order),
         request: None,
         step: Some(task_call(order)),
+        relayed: None,
         work,
         policy,
         has_schema: contract.output_schema != Value::Object(Map::new()),

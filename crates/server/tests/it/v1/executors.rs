@@ -205,13 +205,30 @@ async fn bad_registrations_name_the_field() {
         assert_eq!(problem["field"], field, "{body} → {problem}");
         assert_eq!(problem["code"], "validation_error");
     }
-    for (name, value) in
-        [("remote", json!(true)), ("target_node", json!("n")), ("scope", json!("region:x"))]
-    {
+    let node = "ab".repeat(32);
+    let cases = [
+        (json!({ "target_node": node }), "validation_error", "target_node"),
+        (json!({ "scope": "region:x" }), "validation_error", "scope"),
+        (json!({ "remote": "yes" }), "validation_error", "remote"),
+        (json!({ "remote": true }), "not_supported", "target_node"),
+        (json!({ "remote": true, "scope": "global" }), "not_supported", "target_node"),
+        (json!({ "remote": true, "target_node": "n" }), "validation_error", "target_node"),
+        (
+            json!({ "remote": true, "target_node": node, "scope": "zone:x" }),
+            "validation_error",
+            "scope",
+        ),
+        (
+            json!({ "remote": true, "target_node": node, "token_env": "JURAT_TEST_TOKEN" }),
+            "validation_error",
+            "token_env",
+        ),
+    ];
+    for (more, code, field) in cases {
         let mut body = json!({ "name": "a", "url": url });
-        body[name] = value;
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let problem = app.admin().post("/v1/executors", &body).await.json();
-        assert_eq!((&problem["code"], &problem["field"]), (&json!("not_supported"), &json!(name)));
+        assert_eq!((&problem["code"], &problem["field"]), (&json!(code), &json!(field)), "{more}");
     }
     assert_eq!(app.admin().get("/v1/executors").await.json()["items"], json!([]));
 }

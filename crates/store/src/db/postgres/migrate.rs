@@ -28,9 +28,9 @@ const SERVED: &str = "\
     template_moves, template_files, template_pins, anonymous_days, anonymous_grants, tasks, \
     task_candidates, task_ballots, evidence_blobs, knowledge, task_runs, task_run_steps, \
     agent_events, judge_history, round_payloads, account_storage, named_grants, share_blocks, \
-    grant_days, webhooks, webhook_deliveries, payments";
+    grant_days, webhooks, webhook_deliveries, payments, peers, peer_invitations";
 /// Tables whose rows are never changed once they are written.
-const APPENDED: &str = "entries, credit_transfers, execution_captures";
+const APPENDED: &str = "entries, credit_transfers, execution_captures, peer_bookings";
 /// Tables of the same kind, except that a trigger allows the removal of rows after their task or
 /// agent run was marked as pruned.
 const PRUNED: &str = "task_events, task_run_events";

@@ -14,7 +14,9 @@ use crate::{
         tx::{SqlArg, Tx, args},
     },
     ops::{
-        ledger, verifier_runs,
+        ledger,
+        peers::book,
+        verifier_runs,
         webhooks::announce::{announce, announcement},
     },
 };
@@ -87,11 +89,17 @@ pub(super) async fn close(
     {
         row.erase(texts)?;
     }
-    let ClosingRow { run_end, returned, posting, .. } = &mut row;
+    let ClosingRow { run_end, returned, posting, booked, .. } = &mut row;
     let (run_end, returned, posting) = (run_end.take(), returned.take(), posting.take());
+    let booked = booked.take();
     let account_id = row.account_id.clone();
     if !end(tx, row).await? {
         return Ok(Err(RoundLost));
+    }
+    // Waits for another transaction that books the same job, so it comes before the locks that the
+    // rounds of an account share.
+    if let Some(booked) = &booked {
+        book::add(tx, booked).await?;
     }
     if let Some(end) = &run_end {
         verifier_runs::end(tx, &account_id, end).await?;

@@ -26,6 +26,7 @@ use crate::{
             VerifierRunDocument,
         },
         ledger::{DayReservation, Posting, day_of},
+        peers::book::BookedJobs,
         verifier_runs::{VerifierRunEndRow, VerifierRunRow},
     },
 };
@@ -269,6 +270,8 @@ pub(super) struct ClosingRow {
     pub(super) words: Option<JudgeTextLocation>,
     /// The announcement of the round or its verifier run.
     pub(super) event: Option<WebhookEvent>,
+    /// The jobs for peers and of peers.
+    pub(super) booked: Option<BookedJobs>,
 }
 
 /// The location of the texts of a verifier's judges.
@@ -337,6 +340,7 @@ impl ClosingRow {
             entry: closing.entry.clone(),
             replicas: closing.replicas.iter().map(ReplicaRow::new).collect::<Result<_>>()?,
             event: WebhookEvent::of_round(round, closing, run_verdict),
+            booked: BookedJobs::of(round, closing),
             run_end,
             posting: Some(settled).filter(Posting::moves_something),
         })
@@ -344,7 +348,7 @@ impl ClosingRow {
 
     /// Whether only the round itself is written.
     pub(super) fn is_alone(&self) -> bool {
-        let is_settled = self.posting.is_none() && self.returned.is_none();
+        let is_settled = self.posting.is_none() && self.returned.is_none() && self.booked.is_none();
         is_settled && self.run_end.is_none() && self.words.is_none()
     }
 
@@ -406,6 +410,7 @@ pub(crate) fn read_round(cells: &dyn DbRow) -> Result<Round> {
         closed_at: columns.time("closed_at")?,
         receipt_id: columns.text("receipt_id")?,
         entry: columns.text("entry")?,
+        bookings: Vec::new(),
     };
     Ok(Round { open, closing: Some(closing) })
 }

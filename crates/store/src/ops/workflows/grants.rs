@@ -397,7 +397,7 @@ async fn known(
     let Some(profile) = profile_get(tx, name, &at).await? else { return Ok(None) };
     Ok(match profile.kind {
         AccountKind::User => Some(profile),
-        AccountKind::Anonymous => None,
+        AccountKind::Anonymous | AccountKind::Payer | AccountKind::Peer => None,
         AccountKind::Team => {
             let read = |cells: &dyn DbRow| RowReader::new(cells, "team_members", "id").map(drop);
             let args = args![&profile.account, caller];

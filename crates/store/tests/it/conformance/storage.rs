@@ -78,6 +78,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("credit_balances", "the ledger is kept for ever"),
     ("credit_transfers", "the ledger is kept for ever"),
     ("execution_captures", "it is a part of the ledger"),
+    ("peer_bookings", "the books between nodes are kept for ever"),
     ("account_storage", "it is the count itself"),
     ("evidence_blobs", "a cache with a bound of its own"),
     ("judge_history", "as many samples as a verifier keeps, for each that counts"),

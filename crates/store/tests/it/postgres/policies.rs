@@ -32,7 +32,7 @@ const FILL: &str =
     end $$";
 
 /// Tables that only their owner sees. Alice and Bob have a row in each.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "api_keys",
     "rounds",
     "replicas",
@@ -43,6 +43,7 @@ const OWN: [&str; 10] = [
     "credit_balances",
     "credit_transfers",
     "anonymous_grants",
+    "peer_bookings",
 ];
 
 /// Alice's objects. She shares the workflow `w1` with Bob and with a team of Cat, and `w2` with
@@ -118,8 +119,8 @@ async fn filled() -> TestSchema {
         rows.extend(["select fill('", table, "', ", &all, ");"]);
     };
     for table in OWN {
-        add(table, "acct_alice", r#"{"id": "1"}"#);
-        add(table, "acct_bob", r#"{"id": "2"}"#);
+        add(table, "acct_alice", r#"{"id": "1", "execution_id": "1"}"#);
+        add(table, "acct_bob", r#"{"id": "2", "execution_id": "2"}"#);
     }
     for (table, given) in ALICES {
         add(table, "acct_alice", given);

@@ -20,6 +20,7 @@ use crate::api::{
     credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
+    nodes::{self, InviteNodeRequest, JoinNodeRequest, TrustNodeRequest},
     openai::{
         profile::built_in,
         request::{self as chat, ChatRequest},
@@ -93,6 +94,7 @@ fn cases() -> Vec<DescribedCase> {
     ]);
     cases.extend(own_resources());
     cases.extend(of_webhooks());
+    cases.extend(of_nodes());
     cases.extend(of_the_registry());
     cases.extend(of_tasks());
     cases.extend(sharing::cases());
@@ -107,6 +109,13 @@ fn own_resources() -> Vec<DescribedCase> {
             json!({
                 "name": "a", "url": "http://a", "agent_events_url": "http://a",
                 "session": { "id": "b" }, "must_answer": true,
+            }),
+        ),
+        case::<AddExecutorRequest>(
+            |it| executors::decode_add(it, NOW).map(drop),
+            json!({
+                "name": "a", "url": "http://a", "remote": true, "target_node": "ab".repeat(32),
+                "scope": "region:eu",
             }),
         ),
         case::<AddSessionRequest>(
@@ -169,6 +178,29 @@ fn of_webhooks() -> [DescribedCase; 3] {
         case::<RotateWebhookRequest>(
             |it| webhooks::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
+        ),
+    ]
+}
+
+fn of_nodes() -> [DescribedCase; 3] {
+    let terms = json!({
+        "works_for": true, "hires": true, "requests_per_minute": 1, "concurrent_jobs": 1,
+        "payload_bytes": 1, "most_price_micros": 1, "task_types": ["a"],
+    });
+    [
+        case::<InviteNodeRequest>(
+            |it| nodes::decode_invite(it).map(drop),
+            json!({ "name": "a", "valid_seconds": 1, "terms": terms }),
+        ),
+        case::<JoinNodeRequest>(
+            |it| nodes::decode_join(it).map(drop),
+            json!({ "ticket": "a", "name": "a", "terms": terms }),
+        ),
+        case::<TrustNodeRequest>(
+            |it| nodes::decode_trust(it).map(drop),
+            json!({
+                "name": "a", "addresses": ["192.0.2.7:1"], "relays": ["http://a"], "terms": terms,
+            }),
         ),
     ]
 }
@@ -359,6 +391,10 @@ const WORDS: &[&str] = &[
     "shared-with-me",
     "sent",
     "pending",
+    "global",
+    "region:a",
+    "zone:a",
+    "abababababababababababababababababababababababababababababababab",
     "admin",
     "owner",
     "a\nb",
@@ -382,6 +418,7 @@ fn values() -> Vec<Value> {
         json!({ "buckets": [1, 2] }), json!({ "buckets": [] }), json!({ "a": 1, "b": 2 }),
         json!([{ "inputs": { "d": "x" }, "passed": true }]), json!([{ "inputs": { "d": "x" } }]),
         json!([{ "inputs": { "d": 1 }, "passed": true }]), json!(["a/b"]), json!(["a/b", "a/b"]), json!(["judge:a/b"]), json!(["judge:a"]),
+        json!(["192.0.2.7:1"]), json!(["192.0.2.7"]), json!(["http://a"]),
         json!([{ "mime": "a", "content": "b" }]), json!([{ "mime": "a" }]),
         json!([{
             "uri": "a", "digest": "b", "size_bytes": 1, "mime": "c", "created_at": 2, "producer": "d",
@@ -455,6 +492,9 @@ fn is_beyond_description(problem: &Problem) -> bool {
         || detail.contains("twice")
         || detail.contains("_id` instead")
         || detail.contains("needs exactly one of")
+        || detail.contains("needs `remote`")
+        || detail.contains("with `remote`")
+        || detail.contains("to any node of a scope")
         || detail.contains("add a `slug`")
         || detail.contains("but the number must be")
         || detail.contains("name different")
@@ -525,6 +565,7 @@ fn what_is_not_known_is_refused_or_ignored_by_both() {
             "budget.surplus",
             "acceptance.surplus",
             "contract.surplus",
+            "terms.surplus",
         ] {
             let (parent, _) = path.rsplit_once('.').unwrap_or(("", path));
             if !parent.is_empty() && case.whole.get(parent).is_none_or(|it| !it.is_object()) {

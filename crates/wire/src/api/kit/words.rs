@@ -6,6 +6,8 @@ use jurat_core::{
     account::{caller, ledger, team},
     agent_run, code,
     executor::session,
+    peer,
+    peer::book,
     round,
     round::{consensus, job, replica},
     task,
@@ -72,6 +74,7 @@ described! {
     AgentEventState, agent_event::Delivery, "Delivery state of an event.";
     Aggregation, job::ScoreAggregation, "How the scores of the winners are combined.";
     Basis, consensus::Basis, "Basis of a decision.";
+    BookSide, book::BookSide, "Who worked for whom: `earned` if this node worked for the peer, `owed` if the peer worked for this node.";
     CheckState, template::DesignState, "Whether a design criterion is met.";
     DisagreementPolicy, job::Disagreement, "What to return when the replicas do not agree.";
     ErrorCode, code::ProblemCode, "Stable error code.";
@@ -85,6 +88,7 @@ described! {
     Merge, job::OutputMerge, "How the output is built from the winners' outputs.";
     Movement, ledger::Movement, "Reason for a credit transfer.";
     Outcome, consensus::Outcome, "Outcome of a round.";
+    PeerStanding, peer::PeerStanding, "Whether this node deals with a peer: nothing is sent to a blocked one or accepted from it.";
     Place, ledger::CreditBucket, "Where credit is: outside the account, available, held for a round, or spent.";
     MissingReputation, agent_run::MissingReputation, "Weight of agents without a given reputation: zero or one unit.";
     NullStep, agent_run::NullAction, "What to do when there is no value.";
