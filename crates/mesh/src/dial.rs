@@ -1,14 +1,11 @@
-//! Makes connections: one at a time for each peer, however many requests wait for it.
+//! Makes connections: one at a time for each address, however many requests wait for it.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Weak},
 };
 
-use iroh::{
-    EndpointId,
-    endpoint::{Connection, ConnectionError},
-};
+use iroh::{EndpointAddr, endpoint::Connection};
 use parking_lot::Mutex;
 use tokio::sync::Mutex as WaitingMutex;
 
@@ -22,59 +19,87 @@ use crate::{
     shared::Shared,
 };
 
-/// The peers that are being connected to.
+/// Held while connecting, with the failure that everybody who waits shares.
+type Dial = WaitingMutex<Option<MeshCallError>>;
+
+/// The connections that are being made.
 #[derive(Debug, Default)]
 pub(crate) struct Dials {
-    in_progress: Mutex<BTreeMap<EndpointId, Weak<WaitingMutex<()>>>>,
+    in_progress: Mutex<BTreeMap<EndpointAddr, Weak<Dial>>>,
 }
 
 impl Dials {
-    /// The lock that is held while connecting to this peer.
-    fn lock_of(&self, id: EndpointId) -> Arc<WaitingMutex<()>> {
+    /// The attempt that others wait for already, or a new one.
+    fn join(&self, address: &EndpointAddr) -> Arc<Dial> {
         let mut in_progress = self.in_progress.lock();
-        if let Some(lock) = in_progress.get(&id).and_then(Weak::upgrade) {
-            return lock;
+        if let Some(dial) = in_progress.get(address).and_then(Weak::upgrade) {
+            return dial;
         }
-        in_progress.retain(|_, lock| 0 < lock.strong_count());
-        let lock = Arc::new(WaitingMutex::new(()));
-        in_progress.insert(id, Arc::downgrade(&lock));
-        lock
+        in_progress.retain(|_, dial| 0 < dial.strong_count());
+        let dial = Arc::new(Dial::default());
+        in_progress.insert(address.clone(), Arc::downgrade(&dial));
+        dial
     }
 }
 
-/// Opens a stream, on a new connection if there is none or if the one there is turns out dead.
+/// Opens a stream, on the connection there is or on a new one.
 pub(crate) async fn open_stream(
     shared: &Arc<Shared>,
     destination: &Destination,
 ) -> Result<OutgoingStream, MeshCallError> {
-    if let Some(link) = shared.links.find(destination.id) {
+    let link = link_to(shared, destination).await?;
+    match open_on(&link).await {
         // Nothing was sent yet, so another try does nothing twice.
-        if let Ok(stream) = open_on(&link).await {
-            return Ok(stream);
+        Err(MeshCallError::Disconnected { .. }) => {
+            shared.links.remove(&link);
+            open_on(&link_to(shared, destination).await?).await
         }
-        shared.links.remove(&link);
+        opened => opened,
     }
-    let link = dial(shared, destination).await?;
-    Ok(open_on(&link).await?)
 }
 
-async fn open_on(link: &Arc<Link>) -> Result<OutgoingStream, ConnectionError> {
+/// Waits while the peer takes no further stream.
+async fn open_on(link: &Arc<Link>) -> Result<OutgoingStream, MeshCallError> {
     let in_use = link.begin_stream();
     let (send, recv) = link.connection.open_bi().await?;
     Ok(OutgoingStream::new(send, recv, in_use))
 }
 
+async fn link_to(
+    shared: &Arc<Shared>,
+    destination: &Destination,
+) -> Result<Arc<Link>, MeshCallError> {
+    match shared.links.find(destination.id) {
+        Some(link) => Ok(link),
+        None => dial(shared, destination).await,
+    }
+}
+
 async fn dial(shared: &Arc<Shared>, destination: &Destination) -> Result<Arc<Link>, MeshCallError> {
-    let lock = shared.dials.lock_of(destination.id);
-    let _connecting = lock.lock().await;
-    // Somebody else may have connected in the meantime.
+    let address = destination.to_endpoint_addr();
+    let dial = shared.dials.join(&address);
+    let mut failure = dial.lock().await;
+    // Somebody else may have connected in the meantime, or have tried.
     if let Some(link) = shared.links.find(destination.id) {
         return Ok(link);
     }
+    if let Some(failure) = &*failure {
+        return Err(failure.clone());
+    }
+    let connected = connect(shared, address.clone()).await;
+    if let Err(error) = &connected {
+        *failure = Some(error.clone());
+        // Whoever comes later tries again.
+        shared.dials.in_progress.lock().remove(&address);
+    }
+    connected
+}
+
+async fn connect(shared: &Arc<Shared>, address: EndpointAddr) -> Result<Arc<Link>, MeshCallError> {
     if shared.stopping.is_cancelled() {
         return Err(MeshCallError::unreachable("the mesh is closed"));
     }
-    let connection = connect(shared, destination).await?;
+    let connection = handshake(shared, address).await?;
     let link = shared.links.add(connection, LinkOrigin::Dialled).map_err(|full| {
         MeshCallError::unreachable(format!("all {} connections are in use", full.limit))
     })?;
@@ -82,8 +107,8 @@ async fn dial(shared: &Arc<Shared>, destination: &Destination) -> Result<Arc<Lin
     Ok(link)
 }
 
-async fn connect(shared: &Shared, destination: &Destination) -> Result<Connection, MeshCallError> {
-    let connecting = shared.endpoint.connect(destination.to_endpoint_addr(), ALPN);
+async fn handshake(shared: &Shared, address: EndpointAddr) -> Result<Connection, MeshCallError> {
+    let connecting = shared.endpoint.connect(address, ALPN);
     match tokio::time::timeout(shared.limits.handshake_timeout, connecting).await {
         Ok(connection) => Ok(connection?),
         Err(_) => Err(MeshCallError::unreachable("the peer did not answer in time")),

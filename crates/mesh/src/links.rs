@@ -87,12 +87,6 @@ impl Drop for LinkUse {
 }
 
 impl Links {
-    /// Whether a connection with the peer is open.
-    pub(crate) fn is_connected(&self, peer: EndpointId) -> bool {
-        let table = self.table.lock();
-        table.get(&peer).is_some_and(|links| links.iter().any(|link| link.is_open()))
-    }
-
     pub(crate) fn new(limit: usize) -> Self {
         Self { table: Mutex::default(), uses: AtomicU64::new(0), limit }
     }
@@ -106,6 +100,12 @@ impl Links {
         let link = ours.or(open.last())?;
         self.mark_used(link);
         Some(Arc::clone(link))
+    }
+
+    /// Whether a connection with the peer is open.
+    pub(crate) fn is_connected(&self, peer: EndpointId) -> bool {
+        let table = self.table.lock();
+        table.get(&peer).is_some_and(|links| links.iter().any(|link| link.is_open()))
     }
 
     /// Adds a connection that was just made.

@@ -1,9 +1,14 @@
 //! Who may ask, and what a peer sees that may not.
 
 use futures::FutureExt as _;
+use iroh::endpoint::{ConnectionError, VarInt};
 use jurat_mesh::{Mesh, MeshCallError, MeshLimits, NodeAddress};
 
-use crate::node::{ask, during, echoed, next, node, refuse_all, settings, with_echo};
+use crate::node::{
+    ask, connect, during, echoed, next, node, refuse_all, settings, stranger, with_echo,
+};
+
+const NOT_ADMITTED: VarInt = VarInt::from_u32(1);
 
 #[tokio::test]
 async fn nobody_is_admitted_until_there_is_a_gate() {
@@ -28,6 +33,16 @@ async fn a_refused_peer_is_told_and_its_requests_are_not_seen() {
     let request = during(ask(&friend, &to), next(&mut requests)).await;
     assert_eq!(request.peer, friend.id());
     assert!(requests.next().now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn a_refused_peer_is_sent_away_before_it_says_anything() {
+    let (server, _requests) = node(2).await;
+    refuse_all(&server);
+    let peer = stranger().await;
+    let ended = connect(&peer, &server.address()).await.closed().await;
+    let ConnectionError::ApplicationClosed(close) = ended else { panic!("{ended}") };
+    assert_eq!(close.error_code, NOT_ADMITTED);
 }
 
 #[tokio::test]
@@ -84,7 +99,9 @@ async fn a_peer_that_is_disconnected_may_come_back_if_it_is_admitted() {
     let to = server.address();
     let disconnecting = async {
         let request = next(&mut requests).await;
+        assert!(server.is_connected(&client.id()));
         server.disconnect(&client.id()).unwrap();
+        assert!(!server.is_connected(&client.id()));
         request.reply.abandoned().await;
     };
     let (reply, ()) = tokio::join!(ask(&client, &to), disconnecting);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future};
 use jurat_mesh::{MeshCallError, MeshLimits};
 
-use crate::node::{ask, echoed, next, node, node_with, with_echo};
+use crate::node::{answer, ask, echoed, next, node, node_with, with_echo};
 
 #[tokio::test]
 async fn a_peer_that_started_again_elsewhere_is_asked_there() {
@@ -44,6 +44,26 @@ async fn a_peer_that_is_known_to_have_moved_is_asked_elsewhere_at_once() {
     let (after, mut requests) = node(2).await;
     client.disconnect(&after.id()).unwrap();
     assert_eq!(with_echo(&mut requests, ask(&client, &after.address())).await, Ok(echoed()));
+}
+
+#[tokio::test]
+async fn a_request_that_was_not_sent_yet_is_sent_on_another_connection() {
+    let limits = MeshLimits { streams_per_connection: 1, ..MeshLimits::default() };
+    let (server, mut requests) = node_with(2, limits).await;
+    let (client, _) = node(1).await;
+    let to = server.address();
+    // The second waits until the peer takes another stream.
+    let calls = future::join(ask(&client, &to), ask(&client, &to));
+    let serving = async {
+        let first = next(&mut requests).await;
+        server.disconnect(&client.id()).unwrap();
+        first.reply.abandoned().await;
+        answer(next(&mut requests).await).await;
+    };
+    let ((first, second), ()) = tokio::join!(calls, serving);
+    let reason = "the peer closed the connection".to_owned();
+    assert_eq!(first, Err(MeshCallError::Disconnected { reason }));
+    assert_eq!(second, Ok(echoed()));
 }
 
 #[tokio::test]

@@ -137,6 +137,27 @@ async fn a_request_that_was_given_up_while_it_waited_is_not_served() {
 }
 
 #[tokio::test]
+async fn a_request_that_was_given_up_before_a_full_queue_frees_its_stream() {
+    let limits =
+        MeshLimits { streams_per_connection: 2, queued_requests: 1, ..MeshLimits::default() };
+    let (server, mut requests) = node_with(2, limits).await;
+    let (first, second) = (stranger().await, stranger().await);
+    let (filling, waiting) =
+        (connect(&first, &server.address()).await, connect(&second, &server.address()).await);
+    let (mut send, _recv) = filling.open_bi().await.unwrap();
+    send.write_all(&[0; 12]).await.unwrap();
+    answered(&filling).await;
+    let (mut given_up, mut reply) = waiting.open_bi().await.unwrap();
+    given_up.write_all(&[0; 12]).await.unwrap();
+    answered(&waiting).await;
+    given_up.reset(CANCELLED).unwrap();
+    reply.stop(CANCELLED).unwrap();
+    // Two at a time, while the queue is as full as before.
+    let _both = (waiting.open_bi().await.unwrap(), waiting.open_bi().await.unwrap());
+    assert_eq!(next(&mut requests).await.peer, first.id().to_string());
+}
+
+#[tokio::test]
 async fn a_peer_that_never_reads_its_reply_does_not_hold_it_forever() {
     let limits = MeshLimits { transfer_timeout: ENOUGH, ..MeshLimits::default() };
     let (server, mut requests) = node_with(2, limits).await;
