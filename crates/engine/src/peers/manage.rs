@@ -123,7 +123,7 @@ impl Engine {
         order: PeerOrder,
     ) -> Result<PeerView, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        self.peer_link()?;
+        let link = self.peer_link()?;
         if order.id == self.own_peer_id() {
             return Err(EngineError::invalid("id", "is this node itself"));
         }
@@ -144,6 +144,12 @@ impl Engine {
             id: order.id,
         };
         self.keep_peer(&peer).await?;
+        // A connection that is open would go on to the old address.
+        if known
+            .is_some_and(|it| (it.direct, it.relays) != (peer.direct.clone(), peer.relays.clone()))
+        {
+            disconnect(link, &peer.id);
+        }
         tracing::info!(peer.id = peer.id.as_str(), "trusts another node");
         Ok(self.peer_view(peer))
     }
