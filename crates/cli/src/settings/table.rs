@@ -494,7 +494,7 @@ settings! {
 
     X402_UNCHARGED_ROUNDS =
         Setting::new("x402.uncharged_rounds", "JURAT_X402_UNCHARGED_ROUNDS", count(1, 1_000_000))
-        .about("Rounds of one payer on this node within ten minutes that end without a charge; all payers who never paid have ten times as many together.")
+        .about("Rounds of one payer on this node within ten minutes that end without a charge, or whose payment fails or stays unknown; all payers who never paid have ten times as many together.")
         .default("3").example("10");
 
     X402_STORAGE_MIB =
