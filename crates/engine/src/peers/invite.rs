@@ -97,9 +97,9 @@ impl Engine {
         require_scope(caller, Scope::Admin)?;
         let link = self.peer_link()?;
         let ticket = MeshInvitation::from_text(ticket.trim())
-            .map_err(|error| EngineError::invalid("ticket", error.to_string()))?;
+            .map_err(|error| EngineError::invalid("ticket", format!("is wrong: {error}")))?;
         let id = PeerId::parse(&ticket.address.id)
-            .map_err(|error| EngineError::invalid("ticket", error.to_string()))?;
+            .map_err(|error| EngineError::invalid("ticket", format!("is wrong: {error}")))?;
         if id == self.own_peer_id() {
             return Err(EngineError::invalid("ticket", "is an invitation of this node itself"));
         }
