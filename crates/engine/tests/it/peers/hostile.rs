@@ -376,3 +376,13 @@ async fn strangers_are_told_nothing() {
         assert_eq!((refusal.code, body.len()), (RefusalCode::NotTrusted, 0));
     }
 }
+
+#[tokio::test]
+async fn an_executor_of_a_third_node_is_not_lent_on() {
+    let lender = Lender::new().await;
+    hire(&lender.app, "third", CLAIMED, &PeerId::of_key(&[9; 32]), PRICE).await;
+    let body = Lender::body("x");
+    let job = JobRequest { executor: CLAIMED.to_owned(), ..lender.job("exec-1", &body) };
+    let code = lender.refused(NodeRequest::Job(job), body).await;
+    assert_eq!(code, RefusalCode::UnknownExecutor);
+}
